@@ -16,7 +16,7 @@ pub fn config(bytes: &[u8]) {
     let environment: HashMap<String, String> =
         variables.into_iter().map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
     // Neither files nor commands: the text is anybody's.
-    let around = Surroundings { environment: &environment, folder: None, commands: false };
+    let around = Surroundings { environment: &environment, folder: None, is_own: false };
     let lines = text.matches(['\n', '\r']).count() + 1;
     for format in [Format::Yaml, Format::Json, Format::Toml] {
         let (config, findings, _) = Config::parse(&text, format, around);

@@ -28,8 +28,9 @@ pub struct Surroundings<'a> {
     pub environment: &'a HashMap<String, String>,
     /// Folder of the file, for relative paths. Without it, `${file:PATH}` and `${command:LINE}` are refused.
     pub folder: Option<&'a Path>,
-    /// Allows `${command:LINE}`: in the configuration of the gateway, and not in the files of clients.
-    pub commands: bool,
+    /// Allows `${file:PATH}` and `${command:LINE}`: in the configuration of the gateway, and not in the files of clients. Those may come
+    /// with a project of somebody else, and no client reads files or runs commands for them.
+    pub is_own: bool,
 }
 
 /// A value in which something was filled in.
@@ -141,7 +142,7 @@ impl<'a> Filler<'a> {
             return Ok(("command:…".to_owned(), Given { found, default: "" }));
         }
         if let Some(id) = kind("input:") {
-            return Err(no_input(id));
+            return Err(no_input(id, self.around.is_own));
         }
         let (named, default) = match inside.split_once(":-") {
             Some((named, default)) => (named, Some(default)),
@@ -157,7 +158,7 @@ impl<'a> Filler<'a> {
         let name = named.strip_prefix("env:").unwrap_or(named);
         let found = self.around.environment.get(name).filter(|value| !value.is_empty() || default.is_none());
         match (found, default) {
-            (None, None) => Err(no_variable(name)),
+            (None, None) => Err(no_variable(name, self.around.is_own)),
             (found, default) => {
                 Ok((shown(name), Given { found: found.cloned(), default: default.unwrap_or_default() }))
             }
@@ -166,7 +167,7 @@ impl<'a> Filler<'a> {
 
     /// The content of a file, without the line break at its end. `None` if it does not exist and `may_miss`.
     fn file(&self, path: &str, may_miss: bool) -> Result<Option<String>, String> {
-        let folder = self.around.folder.ok_or("`${file:…}` has no meaning here")?;
+        let folder = self.own_folder("`${file:…}` is read")?;
         let full = match (path.strip_prefix("~/"), self.around.environment.get("HOME")) {
             (Some(rest), Some(home)) => Path::new(home).join(rest),
             _ => folder.join(path),
@@ -184,16 +185,16 @@ impl<'a> Filler<'a> {
         }
     }
 
+    /// Folder of the gateway's own configuration.
+    fn own_folder(&self, form: &str) -> Result<&'a Path, String> {
+        self.around.folder.filter(|_| self.around.is_own).ok_or_else(|| {
+            format!("{form} only in the configuration of the gateway; write `${{NAME}}` and set the variable")
+        })
+    }
+
     /// Standard output of a command line, which runs once for all places that name it.
     fn output(&mut self, line: &str) -> Result<String, String> {
-        let folder = match (self.around.commands, self.around.folder) {
-            (true, Some(folder)) => folder,
-            _ => {
-                return Err("`${command:…}` runs only in the configuration of the gateway; write `${NAME}` and set the variable, or \
-                            `${file:PATH}`"
-                    .to_owned());
-            }
-        };
+        let folder = self.own_folder("`${command:…}` runs")?;
         let ran = self.ran.entry(line.to_owned()).or_insert_with(|| secret_command::run(line, folder));
         ran.as_ref().map(|text| without_line_break(text).to_owned()).map_err(Clone::clone)
     }
@@ -215,21 +216,23 @@ fn without_line_break(text: &str) -> &str {
     text.strip_suffix('\r').unwrap_or(text)
 }
 
-fn no_input(id: &str) -> String {
+fn no_input(id: &str, is_own: bool) -> String {
     let name: String =
         id.chars().map(|c| if c.is_ascii_alphanumeric() { c.to_ascii_uppercase() } else { '_' }).collect();
     let (id, name) = (shown(id), shown(&name));
+    let or = if is_own { ", or `${file:PATH}` and put the value into a file" } else { "" };
     format!(
         "`${{input:{id}}}` asks the person at an editor, and a gateway has nobody to ask; write `${{{name}}}` and set that environment \
-         variable, or `${{file:PATH}}` and put the value into a file"
+         variable{or}"
     )
 }
 
-fn no_variable(name: &str) -> String {
+fn no_variable(name: &str, is_own: bool) -> String {
     let name = shown(name);
     if name.contains(':') {
+        let own = if is_own { ", ${file:PATH}, ${command:LINE}" } else { "" };
         return format!(
-            "`${{{name}}}` is unknown; known are ${{NAME}}, ${{NAME:-default}}, ${{env:NAME}}, ${{file:PATH}} and ${{command:LINE}}"
+            "`${{{name}}}` is unknown; known are ${{NAME}}, ${{NAME:-default}}, ${{env:NAME}}{own}"
         );
     }
     format!("environment variable {name} is not set; set it, or give a default as ${{{name}:-…}}")
@@ -310,7 +313,7 @@ mod tests {
 
     fn expanded_in(folder: Option<&Path>, text: &str) -> Result<String, String> {
         let environment = environment();
-        let around = Surroundings { environment: &environment, folder, commands: true };
+        let around = Surroundings { environment: &environment, folder, is_own: true };
         Filler::new(around).expand(text).map(|(text, _)| text)
     }
 
@@ -329,7 +332,7 @@ mod tests {
     #[test]
     fn a_secret_in_a_wrong_field_is_shown_by_its_name() {
         let environment = environment();
-        let around = Surroundings { environment: &environment, folder: None, commands: false };
+        let around = Surroundings { environment: &environment, folder: None, is_own: false };
         let mut filler = Filler::new(around);
         filler.expand("x-${TOKEN:-}").unwrap();
         let mut findings =
@@ -370,18 +373,25 @@ mod tests {
     }
 
     #[test]
-    fn commands_run_once_in_the_folder_and_only_where_they_are_allowed() {
+    fn commands_run_once_in_the_folder_and_neither_they_nor_files_are_used_where_a_client_wrote() {
         let folder = tempfile::tempdir().unwrap();
         std::fs::write(folder.path().join("token"), "s3cret\n").unwrap();
         let environment = environment();
         let mut around =
-            Surroundings { environment: &environment, folder: Some(folder.path()), commands: true };
+            Surroundings { environment: &environment, folder: Some(folder.path()), is_own: true };
         let mut filler = Filler::new(around);
         let line = "${command:echo x >> ran; cat token}";
         assert_eq!(filler.expand(&format!("{line} {line}")).unwrap().0, "s3cret s3cret");
         assert_eq!(std::fs::read_to_string(folder.path().join("ran")).unwrap(), "x\n");
-        around.commands = false;
-        assert!(Filler::new(around).expand(line).unwrap_err().contains("`${file:PATH}`"));
+        around.is_own = false;
+        for (text, says) in
+            [(line, "`${command:…}` runs only"), ("${file:token}", "`${file:…}` is read only")]
+        {
+            let problem = Filler::new(around).expand(text).unwrap_err();
+            assert!(problem.contains(says) && problem.contains("`${NAME}`"), "{problem}");
+        }
+        let asks = |around| Filler::new(around).expand("${input:a}").unwrap_err();
+        assert!(!asks(around).contains("${file:PATH}"), "{}", asks(around));
         assert_eq!(std::fs::read_to_string(folder.path().join("ran")).unwrap(), "x\n");
     }
 

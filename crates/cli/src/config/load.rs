@@ -100,7 +100,7 @@ impl Config {
         let format = file::format_of(path)?;
         let folder = path.parent().unwrap_or(Path::new(""));
         let environment = environment();
-        let around = Surroundings { environment: &environment, folder: Some(folder), commands: true };
+        let around = Surroundings { environment: &environment, folder: Some(folder), is_own: true };
         let (mut config, mut findings, mut source) = Self::parse(text, format, around);
         if let Some(config) = &mut config {
             config.find_plans(folder, &mut findings);

@@ -27,7 +27,7 @@ pub(super) fn read(
     let listed = read_mcp_servers(text).map_err(|error| vec![Finding::new("", error.to_string())])?;
     let folder = path.parent().unwrap_or(Path::new(""));
     let environment = with_places(environment, folder);
-    let around = Surroundings { environment: &environment, folder: Some(folder), commands: false };
+    let around = Surroundings { environment: &environment, folder: Some(folder), is_own: false };
     let (mut servers, mut findings) = (IndexMap::new(), Vec::new());
     for mut server in listed {
         let mut filler = Filler::new(around);
@@ -114,7 +114,7 @@ pub fn try_filling(
     environment: &HashMap<String, String>,
     folder: &Path,
 ) -> Result<Value, String> {
-    let around = Surroundings { environment, folder: Some(folder), commands: false };
+    let around = Surroundings { environment, folder: Some(folder), is_own: false };
     let mut filled = keys.clone();
     let (_, findings) = Filler::new(around).apply("", &mut filled);
     findings.into_iter().next().map_or(Ok(filled), |finding| Err(finding.problem))

@@ -73,7 +73,7 @@ fn variables_that_a_gateway_cannot_have_are_refused_with_their_line_and_what_to_
         "mcp.json",
         "{\"inputs\": [{\"id\": \"github-token\"}], \"servers\": {\n\"a\": {\"command\": \"x\", \"env\": {\"T\":\n\"${input:github-token}\"}},\n\
          \"b\": {\"command\": \"x\",\n\"args\": [\"${command:echo hush}\"]},\n\"c\": {\"url\":\n\"${NOT_SET_ANYWHERE}\"},\n\
-         \"d\": {\"command\": \"x\",\n\"envFile\": \"gone.env\"}}}",
+         \"d\": {\"command\": \"x\",\n\"envFile\": \"gone.env\"},\n\"e\": {\"url\": \"https://x.example\",\n\"headers\": {\"X\": \"${file:mcp.json}\"}}}}",
     )]);
     let output = run(folder.path(), &["serve", "--stdio", "--mcp-config", "mcp.json"]);
     assert_eq!(output.status.code(), Some(2));
@@ -85,6 +85,7 @@ fn variables_that_a_gateway_cannot_have_are_refused_with_their_line_and_what_to_
         "`${command:…}` runs only in the configuration of the gateway",
         "line 6: servers.c.url: environment variable NOT_SET_ANYWHERE is not set",
         "line 9: servers.d.envFile: the file gone.env of `envFile` cannot be used: No such file",
+        "line 11: servers.e.headers.X: `${file:…}` is read only in the configuration of the gateway",
     ] {
         assert!(said.contains(expected), "{expected}: {said}");
     }

@@ -211,6 +211,11 @@ mod tests {
             (json!({"command": "x", "envFile": "/nowhere/.env"}), "`envFile` cannot be used"),
             (json!({"comand": "x"}), "needs `command`"),
             (json!({"command": "x", "args": ["${command:id}"]}), "runs only in the configuration"),
+            (
+                json!({"url": "https://x.example", "headers": {"X": "${file:/etc/passwd}"}}),
+                "`${file:…}` is read only",
+            ),
+            (json!({"command": "x", "env": {"X": "a ${file:.env:-b}"}}), "`${file:…}` is read only"),
         ] {
             let blocked = app(keys).blocked.unwrap_or_default();
             assert!(blocked.contains(says), "{says}: {blocked}");
