@@ -196,6 +196,86 @@ fn servers_that_cannot_run_and_files_that_cannot_be_read_are_told_and_the_rest_i
 }
 
 #[test]
+fn secrets_go_only_into_a_folder_of_the_user_and_what_is_there_stays() {
+    let secret = json!({"mcpServers": {"a": {"command": "x", "env": {"API_KEY": "hush"}}}});
+    let cases: [(&str, fn(&Path), &str); 6] = [
+        (
+            "link",
+            |work| symlink("../leak", work.join("gatewright.secrets")).unwrap(),
+            "symbolic link to ../leak",
+        ),
+        ("link here", |work| symlink(".", work.join("gatewright.secrets")).unwrap(), "symbolic link to ."),
+        (
+            "dangling",
+            |work| symlink("gone", work.join("gatewright.secrets")).unwrap(),
+            "symbolic link to gone",
+        ),
+        ("file", |work| fs::write(work.join("gatewright.secrets"), "").unwrap(), "not a folder"),
+        ("open", |work| make_secrets(work, 0o777), "chmod 700"),
+        (
+            "ignores",
+            |work| {
+                make_secrets(work, 0o700);
+                fs::write(work.join("gatewright.secrets/.gitignore"), "target\n").unwrap();
+            },
+            ".gitignore in it",
+        ),
+    ];
+    for (kind, prepare, says) in cases {
+        let home = home(&[(".cursor/mcp.json", &secret)]);
+        let work = home.path().join("work");
+        fs::create_dir(home.path().join("leak")).unwrap();
+        fs::write(work.join(".gitignore"), "mine\n").unwrap();
+        prepare(&work);
+        let output = run(home.path(), &["init", "--yes"]);
+        assert_eq!(output.status.code(), Some(2), "{kind}: {}", said(&output));
+        assert!(said(&output).contains(says) && !said(&output).contains("hush"), "{kind}: {}", said(&output));
+        assert!(!work.join("gatewright.yaml").exists() && !work.join("gone").exists(), "{kind}");
+        assert_eq!(fs::read_to_string(work.join(".gitignore")).unwrap(), "mine\n", "{kind}");
+        assert_eq!(fs::read_dir(home.path().join("leak")).unwrap().count(), 0, "{kind}");
+        let ignored = fs::read_to_string(work.join("gatewright.secrets/.gitignore"));
+        assert!(kind != "ignores" || ignored.unwrap() == "target\n");
+    }
+    let home = home(&[(".cursor/mcp.json", &secret)]);
+    succeeds(home.path(), &["init", "--yes"]);
+    succeeds(home.path(), &["init", "--yes", "--force"]);
+    let folder = home.path().join("work/gatewright.secrets");
+    assert_eq!(fs::read_to_string(folder.join(".gitignore")).unwrap(), "*\n");
+    assert_eq!(fs::read_to_string(folder.join("a.API_KEY")).unwrap(), "hush");
+}
+
+fn make_secrets(work: &Path, mode: u32) {
+    let folder = work.join("gatewright.secrets");
+    fs::create_dir(&folder).unwrap();
+    fs::set_permissions(folder, fs::Permissions::from_mode(mode)).unwrap();
+}
+
+#[test]
+fn servers_of_a_file_of_somebody_else_get_no_files_and_write_no_lines_of_their_own() {
+    let odd = "a\nWrote nothing\u{7f}";
+    let home = home(&[
+        ("id_rsa", &json!("hush")),
+        (
+            "work/.mcp.json",
+            &json!({"mcpServers": {
+                odd: {"command": "x", "args": ["\u{7f}\u{85}"]},
+                "docs": {"url": "https://x.example/mcp", "headers": {"X": "${file:../id_rsa}"}},
+                "same": {"command": "x", "args": ["\u{7f}\u{85}"]},
+                "\n\n": {"command": "y"}}}),
+        ),
+    ]);
+    let said = succeeds(home.path(), &["init", "--yes"]);
+    assert!(said.contains("a\\nWrote nothing\\u{7f}, docs"), "{said}");
+    assert!(!said.lines().any(|line| line.starts_with("Wrote nothing")), "{said}");
+    assert!(said.contains("`docs` is in the file as a comment: `${file:…}` is read only"), "{said}");
+    let value: Value = serde_saphyr::from_str(&written(home.path())).unwrap();
+    let apps = value["apps"].as_object().unwrap();
+    assert_eq!(apps.keys().collect::<Vec<_>>(), ["a-Wrote-nothing"]);
+    assert_eq!(apps["a-Wrote-nothing"]["args"], json!(["\u{7f}\u{85}"]));
+    succeeds(home.path(), &["add", "b", "--", "\u{7f}"]);
+}
+
+#[test]
 fn nothing_is_overwritten_or_taken_without_an_answer() {
     let home = home(&[(".cursor/mcp.json", &json!({"mcpServers": {"a": {"command": "x"}}}))]);
     let output = run(home.path(), &["init"]);

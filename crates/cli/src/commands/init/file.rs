@@ -69,7 +69,7 @@ pub fn text(apps: &[NewApp]) -> String {
     text + FOOT
 }
 
-/// Text that stays in its comment.
-fn one_line(text: &str) -> String {
+/// Text of others that stays in its line.
+pub fn one_line(text: &str) -> String {
     gatewright_findings::printable(text, 500)
 }

@@ -3,16 +3,10 @@
 mod apps;
 mod file;
 mod found;
+mod secrets;
 
-use std::{
-    collections::HashMap,
-    fs, io,
-    os::unix::fs::DirBuilderExt as _,
-    path::{Path, PathBuf},
-    process::ExitCode,
-};
+use std::{collections::HashMap, path::Path, process::ExitCode};
 
-use anyhow::Context as _;
 use gatewright_upstream::McpServer;
 
 use crate::{
@@ -25,6 +19,7 @@ use crate::{
     output::{errln, outln},
 };
 use apps::{NewApp, SECRETS};
+use file::one_line;
 use found::{Source, sources};
 
 /// A server, and the source that has it.
@@ -89,11 +84,11 @@ fn report(sources: &[Source], environment: &HashMap<String, String>) {
         let file = short(&source.file, environment);
         match &source.servers {
             Ok(servers) => {
-                let names: Vec<&str> = servers.iter().map(|server| server.name.as_str()).collect();
+                let names: Vec<String> = servers.iter().map(|server| one_line(&server.name)).collect();
                 let names = if names.is_empty() { "no servers".to_owned() } else { names.join(", ") };
                 errln!("{} ({file}): {names}", source.title);
             }
-            Err(problem) => errln!("{} ({file}) is left out: {problem}", source.title),
+            Err(problem) => errln!("{} ({file}) is left out: {}", source.title, one_line(problem)),
         }
     }
 }
@@ -111,7 +106,8 @@ fn chosen<'s>(
         for server in source.servers.as_deref().unwrap_or_default() {
             let is_same = |(_, other): &&(String, Candidate<'_>)| other.server.keys == server.keys;
             if let Some((id, _)) = found.iter().find(is_same) {
-                errln!("`{}` of {} is the same as `{id}`: it is taken once", server.name, source.title);
+                let name = one_line(&server.name);
+                errln!("`{name}` of {} is the same as `{id}`: it is taken once", source.title);
                 continue;
             }
             match server.id() {
@@ -119,7 +115,7 @@ fn chosen<'s>(
                     let id = free(id, source.id, |id| found.iter().any(|(other, _)| other == id));
                     found.push((id, Candidate { server, source }));
                 }
-                Err(error) => errln!("{error}: it is left out"),
+                Err(error) => errln!("{}: it is left out", one_line(&error.to_string())),
             }
         }
     }
@@ -170,8 +166,9 @@ fn write(args: &InitArgs, before: Option<&str>, apps: &[NewApp]) -> anyhow::Resu
     let folder = path.parent().unwrap_or(Path::new("")).join(SECRETS);
     let secrets: Vec<&(String, String)> = apps.iter().flat_map(|app| &app.secrets).collect();
     if !secrets.is_empty() {
-        write_secrets(&folder, &secrets)
-            .with_context(|| format!("secrets cannot be written to {}", folder.display()))?;
+        secrets::write(&folder, &secrets).map_err(|problem| {
+            BadConfig(format!("secrets cannot be written to {}: {problem}", folder.display()))
+        })?;
     }
     let text = file::text(apps);
     let (_, findings, _) = Config::examine_text(path, &text)?;
@@ -180,20 +177,6 @@ fn write(args: &InitArgs, before: Option<&str>, apps: &[NewApp]) -> anyhow::Resu
     }
     Ok(files::replace(path, before, &text)
         .map_err(|problem| BadConfig(format!("{}: {problem}", path.display())))?)
-}
-
-/// Writes files that their owner alone can read, in a folder that no repository takes in.
-fn write_secrets(folder: &Path, secrets: &[&(String, String)]) -> io::Result<()> {
-    fs::DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
-    let ignored = (".gitignore".to_owned(), "*\n".to_owned());
-    for (name, value) in secrets.iter().copied().chain([&ignored]) {
-        let path: PathBuf = folder.join(name);
-        if fs::symlink_metadata(&path).is_ok() {
-            fs::remove_file(&path)?;
-        }
-        files::write_new(&path, value, 0o600)?;
-    }
-    Ok(())
 }
 
 fn next_steps(args: &InitArgs, sources: &[Source], apps: &[NewApp]) -> anyhow::Result<ExitCode> {
@@ -213,7 +196,8 @@ fn next_steps(args: &InitArgs, sources: &[Source], apps: &[NewApp]) -> anyhow::R
         )?,
     }
     for app in apps.iter().filter(|app| app.blocked.is_some()) {
-        outln!("`{}` is in the file as a comment: {}", app.id, app.blocked.as_deref().unwrap_or_default())?;
+        let reason = one_line(app.blocked.as_deref().unwrap_or_default());
+        outln!("`{}` is in the file as a comment: {reason}", app.id)?;
     }
     let option =
         if args.config == Path::new("gatewright.yaml") { String::new() } else { format!(" --config {path}") };
