@@ -10,7 +10,7 @@ use super::{
     client::client,
     discovery::Discovered,
     grant::{Answer, Wanted, show},
-    http::{Http, refusal},
+    http::{Http, refusal, safe},
 };
 use crate::output::errln;
 
@@ -49,8 +49,9 @@ pub async fn ask(
     }
     let device: DeviceResponse =
         serde_json::from_slice(&body).context("the code to sign in with cannot be read")?;
-    let address = device.verification_uri_complete.as_ref().unwrap_or(&device.verification_uri);
-    show(address, wanted.open_browser);
+    let page = device.verification_uri_complete.as_ref().unwrap_or(&device.verification_uri);
+    let page = safe(page).context("the authorization server names no page to sign in at")?;
+    show(page.as_str(), wanted.open_browser);
     errln!("The code is {}", device.user_code);
     let fields = [
         ("grant_type", "urn:ietf:params:oauth:grant-type:device_code"),

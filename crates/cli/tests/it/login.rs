@@ -169,11 +169,11 @@ async fn without_a_client_or_a_sign_in_the_command_says_what_to_do() {
     assert!(code == 1 && text.contains("asks for no sign-in"), "{text}");
 }
 
-/// A server of the device flow: its base address, and the polls so far.
+/// A server of the device flow: its base address, the polls so far, and the page to sign in at if it is not its own.
 #[derive(Clone)]
-struct Device(&'static str, &'static AtomicU32);
+struct Device(&'static str, &'static AtomicU32, Option<&'static str>);
 
-async fn tokens(State(Device(_, polls)): State<Device>, form: String) -> Response {
+async fn tokens(State(Device(_, polls, _)): State<Device>, form: String) -> Response {
     assert!(form.contains("device_code=the-device") && form.contains("client_id=the-client"), "{form}");
     match polls.fetch_add(1, Ordering::SeqCst) {
         0 => (StatusCode::BAD_REQUEST, Json(json!({"error": "authorization_pending"}))).into_response(),
@@ -182,17 +182,17 @@ async fn tokens(State(Device(_, polls)): State<Device>, form: String) -> Respons
     }
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn a_server_with_the_device_flow_is_signed_in_at_on_any_machine() {
+/// Starts a server of the device flow.
+async fn device_server(page: Option<&'static str>) -> Device {
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let base = &*Box::leak(format!("http://{}", listener.local_addr().unwrap()).into_boxed_str());
     let polls = &*Box::leak(Box::default());
-    let resource = async |State(Device(base, _)): State<Device>| {
+    let resource = async |State(Device(base, ..)): State<Device>| {
         Json(
             json!({"resource": format!("{base}/mcp"), "authorization_servers": [base], "scopes_supported": ["a", "b"]}),
         )
     };
-    let metadata = async |State(Device(base, _)): State<Device>| {
+    let metadata = async |State(Device(base, ..)): State<Device>| {
         Json(
             json!({"issuer": base, "token_endpoint": format!("{base}/token"), "device_authorization_endpoint": format!("{base}/device"),
             "registration_endpoint": format!("{base}/register")}),
@@ -202,12 +202,11 @@ async fn a_server_with_the_device_flow_is_signed_in_at_on_any_machine() {
         assert_eq!(asked["grant_types"][0], "urn:ietf:params:oauth:grant-type:device_code");
         (StatusCode::CREATED, Json(json!({"client_id": "the-client"})))
     };
-    let device = async |State(Device(base, _)): State<Device>, form: String| {
+    let device = async |State(Device(base, _, page)): State<Device>, form: String| {
         assert!(form.contains("scope=a+b"), "{form}");
-        Json(
-            json!({"device_code": "the-device", "user_code": "WDJB-MJHT", "verification_uri": format!("{base}/here"),
-            "expires_in": 600, "interval": 1}),
-        )
+        let page = page.map_or_else(|| format!("{base}/here"), str::to_owned);
+        Json(json!({"device_code": "the-device", "user_code": "WDJB-MJHT", "verification_uri": page,
+            "expires_in": 600, "interval": 1}))
     };
     let routes = Router::new()
         .route("/mcp", post(async || StatusCode::UNAUTHORIZED))
@@ -216,8 +215,28 @@ async fn a_server_with_the_device_flow_is_signed_in_at_on_any_machine() {
         .route("/register", post(register))
         .route("/device", post(device))
         .route("/token", post(tokens))
-        .with_state(Device(base, polls));
+        .with_state(Device(base, polls, page));
     tokio::spawn(async move { gatewright_server::axum::serve(listener, routes).await });
+    Device(base, polls, page)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_page_to_sign_in_at_that_is_neither_https_nor_on_this_machine_is_not_shown() {
+    for page in
+        ["javascript:alert(1)", "file:///etc/passwd", "vscode://evil/x", "-x", "http://evil.example/x"]
+    {
+        let Device(base, polls, _) = device_server(Some(page)).await;
+        let home = tempfile::tempdir().unwrap();
+        let (code, text) = run(home.path(), &["login", "--no-browser", &format!("{base}/mcp")]);
+        assert!(code == 1 && text.contains("no page to sign in at"), "{page}: {text}");
+        assert!(!text.contains("Open this address") && !text.contains("WDJB-MJHT"), "{page}: {text}");
+        assert_eq!(polls.load(Ordering::SeqCst), 0);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_server_with_the_device_flow_is_signed_in_at_on_any_machine() {
+    let Device(base, polls, _) = device_server(None).await;
     let home = tempfile::tempdir().unwrap();
     let url = format!("{base}/mcp");
     let login = Login::start(home.path(), &[&url]);
