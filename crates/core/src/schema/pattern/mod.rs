@@ -5,6 +5,7 @@
 //! left to the server that offers the tool: [`loosen`] takes them out of the schema.
 
 mod cache;
+mod ecma;
 mod loosen;
 mod program;
 mod reserve;
@@ -141,7 +142,9 @@ impl<'s> Reader<'s> {
     }
 
     fn program(&mut self, expression: &str) -> Result<Arc<Program>, Unchecked> {
-        self.spend(before_reading(expression))?;
+        if expression.len() <= LONGEST {
+            self.spend(before_reading(&ecma::rewritten(expression)))?;
+        }
         let program = program(expression)?;
         self.spend(program.len() + program.ranges())?;
         Ok(program)
@@ -154,10 +157,15 @@ impl<'s> Reader<'s> {
             return Err(Unchecked::Left(TOO_LARGE));
         }
         self.spend(8 * (program.len() + program.ranges()))?;
-        let translated = jsonschema_regex::to_rust_regex(name).map_err(|()| Unchecked::Wrong)?;
+        let translated = jsonschema_regex::to_rust_regex(name).map_err(|()| not_read(name))?;
         let automaton =
             regex::RegexBuilder::new(&translated).size_limit(AUTOMATON).dfa_size_limit(AUTOMATON).build();
-        automaton.map_err(|_| Unchecked::Left(TOO_LARGE))?;
+        automaton.map_err(|error| {
+            Unchecked::Left(match error {
+                regex::Error::CompiledTooBig(_) => TOO_LARGE,
+                _ => UNSUPPORTED,
+            })
+        })?;
         self.room.push(reserve(program.len() + program.ranges()).ok_or(Unchecked::Left(TOO_MANY))?);
         Ok(())
     }
@@ -190,29 +198,35 @@ fn translation(expression: &str) -> usize {
 
 /// The program of `expression`, and the steps that it took to make it, if it was not known.
 fn known_or_made(expression: &str) -> Result<(Arc<Program>, u64), Unchecked> {
-    if expression.len() > LONGEST || translation(expression) > MOST_TRANSLATED {
+    if expression.len() > LONGEST {
         return Err(Unchecked::Left(TOO_LARGE));
     }
     if let Some(known) = cache::shared(|cache| cache.get(expression)) {
         return Ok((known, 0));
     }
-    let translated =
-        jsonschema_regex::to_rust_regex(expression).map_err(
-            |()| match jsonschema_regex::is_valid_ecma_regex(expression) {
-                true => Unchecked::Left(UNSUPPORTED),
-                false => Unchecked::Wrong,
-            },
-        )?;
+    let rewritten = ecma::rewritten(expression);
+    if translation(&rewritten) > MOST_TRANSLATED {
+        return Err(Unchecked::Left(TOO_LARGE));
+    }
+    let translated = jsonschema_regex::to_rust_regex(&rewritten).map_err(|()| not_read(expression))?;
     let program = Program::new(&translated).map_err(|why| {
         Unchecked::Left(match why {
             NoProgram::Unsupported => UNSUPPORTED,
             NoProgram::TooLarge => TOO_LARGE,
         })
     })?;
-    let work = before_reading(expression) + program.len() + program.ranges();
+    let work = before_reading(&rewritten) + program.len() + program.ranges();
     let program = Arc::new(program);
     cache::shared(|cache| cache.insert(expression.into(), program.clone()));
     Ok((program, STEPS_OF_EFFORT * work as u64))
+}
+
+/// The reason why an expression has no translation.
+fn not_read(expression: &str) -> Unchecked {
+    match jsonschema_regex::is_valid_ecma_regex(expression) {
+        true => Unchecked::Left(UNSUPPORTED),
+        false => Unchecked::Wrong,
+    }
 }
 
 fn program(expression: &str) -> Result<Arc<Program>, Unchecked> {

@@ -47,6 +47,18 @@ fn expressions_match_as_ecma_262_says() {
         ("^[[a]]$", vec!["a]", "[]"], vec!["a"]),
         (r"^(?<year>\d+)$", vec!["12"], vec!["x"]),
         ("", vec!["", "x"], vec![]),
+        ("^.$", vec!["a", "\u{85}", "😀"], vec!["\n", "\r", "\u{2028}", "\u{2029}"]),
+        (r"^a\..[.]\(?s.$", vec!["a.b.sc", "a.b.(sc"], vec!["axb.sc", "a.\r.sc", "a.b.s\r", "a.bxsc"]),
+        ("^a.(?s:.)$", vec!["ab\r", "ab\n"], vec!["a\rb"]),
+        (r"^\0$", vec!["\0"], vec!["0", "", "\\0"]),
+        (r"^[\0-\x1f\b]\b.$", vec!["\u{1}a", "\u{8}a"], vec!["ba", "\u{8}-"]),
+        ("^[^]$", vec!["a", "\n", "😀"], vec!["", "ab"]),
+        ("^(?:[]|a]?)$", vec!["a", "a]"], vec!["", "]", "|"]),
+        (
+            r"^\uD83D\uDE00[\uD83D\uDE00-\uD83D\uDE02]\u0041?$",
+            vec!["😀😁", "😀😂A"],
+            vec!["😀", "😀😃", "😁😁"],
+        ),
     ] {
         for text in fit {
             assert!(fits(pattern, text), "{pattern} {text:?}");
@@ -61,9 +73,14 @@ fn expressions_match_as_ecma_262_says() {
 
 #[test]
 fn expressions_that_need_backtracking_are_left_out_and_the_rest_is_checked() {
-    for pattern in
-        ["^(?!(?:x(?=)|xx(?=))*y)x*$", r"(?<y>a)\k<y>", r"^(a)\1$", "^(?=.*[0-9]).{8,}$", "(?<=a)b"]
-    {
+    for pattern in [
+        "^(?!(?:x(?=)|xx(?=))*y)x*$",
+        r"(?<y>a)\k<y>",
+        r"^(a)\1$",
+        "^(?=.*[0-9]).{8,}$",
+        "(?<=a)b",
+        r"^\uD83D$",
+    ] {
         let schema = schema(json!({"type": "object", "required": ["a"], "properties": {
             "a": {"type": "string", "pattern": pattern, "maxLength": 100}, "b": {"pattern": "^x$"}}}));
         assert_eq!(schema.defect(), None, "{pattern}");
@@ -261,6 +278,22 @@ fn a_hundred_tools_with_repeated_classes_of_letters_take_little_memory() {
         assert!(tool.check(&json!({"a": "é".repeat(201)})).is_err());
     }
     assert!(cache::shared(|cache| cache.bytes()) <= 16 << 20);
+}
+
+#[test]
+fn names_whose_expression_the_validator_cannot_read_are_left_out() {
+    for name in [r"^\0$", r"^[\b]$", "^[^]\\d$", r"^\uD83D\uDE00$"] {
+        let schema = schema(json!({"patternProperties": {name: {"type": "string"}}}));
+        let reasons: Vec<_> = schema.left_out().iter().map(|it| it.reason).collect();
+        assert_eq!((schema.defect(), &*reasons), (None, &[UNSUPPORTED][..]), "{name}");
+        assert_eq!(schema.check(&json!({"\0": 1})), Ok(()), "{name}");
+    }
+}
+
+#[test]
+fn long_expressions_of_dots_are_read_in_a_moment() {
+    let time = least_time(|| drop(schema(json!({"pattern": ".".repeat(LONGEST)}))));
+    assert!(time < Duration::from_secs(5), "{time:?}");
 }
 
 #[test]
