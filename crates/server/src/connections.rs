@@ -11,9 +11,13 @@ use std::{
 
 use gatewright_core::{Claimant, Network, Portion, Share, Shares};
 use rustix::process::{Resource, getrlimit};
+use tracing::Level;
 
 /// Time between two log lines about refusals.
 const LOG_EVERY: Duration = Duration::from_secs(10);
+
+/// Number of connections that is enough for most deployments.
+const ENOUGH: usize = 4_096;
 
 /// A connection's place; free again when dropped.
 pub(crate) type Place = Share;
@@ -33,11 +37,15 @@ impl Places {
     pub(crate) fn new(most: usize, proxies: Vec<Network>) -> Self {
         let files = getrlimit(Resource::Nofile).current.and_then(|files| usize::try_from(files).ok());
         let room = files.map_or(most, |files| most.min(files / 4 * 3).max(1));
-        if room < most {
-            tracing::info!(
-                connections = room,
+        let message = || {
+            format!(
                 "the limit of open files leaves room for {room} connections; raise it (`ulimit -n`, LimitNOFILE) for `http.maxConnections`"
-            );
+            )
+        };
+        match level(room, most) {
+            Some(Level::WARN) => tracing::warn!(connections = room, "{}", message()),
+            Some(_) => tracing::debug!(connections = room, "{}", message()),
+            None => {}
         }
         Self {
             shares: Shares::new(room, Portion::QuarterOfFree),
@@ -79,9 +87,21 @@ impl Places {
     }
 }
 
+/// Level at which room for fewer connections than `most` is logged.
+fn level(room: usize, most: usize) -> Option<Level> {
+    (room < most).then_some(if room < ENOUGH { Level::WARN } else { Level::DEBUG })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_limit_of_open_files_that_leaves_enough_room_is_no_warning() {
+        assert_eq!(level(15_000, 20_000), Some(Level::DEBUG));
+        assert_eq!(level(768, 20_000), Some(Level::WARN));
+        assert_eq!(level(100, 100), None);
+    }
 
     fn taken(places: &Places, peers: impl IntoIterator<Item = String>) -> Vec<Place> {
         peers.into_iter().map_while(|peer| places.take(peer.parse().unwrap())).collect()
