@@ -3,7 +3,7 @@
 use std::{sync::Arc, time::Duration};
 
 use gatewright_auth::ApprovalPages;
-use gatewright_core::{ApprovalRecord, ApprovalState, ApprovalStore, Claimant, Standing};
+use gatewright_core::{ApprovalRecord, ApprovalState, ApprovalStore, Claimant, RequestObject, Standing};
 use http::{Request, header};
 use serde_json::json;
 
@@ -150,7 +150,7 @@ async fn approvals_that_wait_are_on_the_account_page() {
             id: format!("apr_{n:032x}"),
             subject: if n == 4 { "user:bob" } else { "user:alice" }.to_owned(),
             client: None,
-            tool: format!("shop:refund_{n}"),
+            object: RequestObject::Tool(format!("shop:refund_{n}")),
             digest: "00".repeat(32),
             arguments: Vec::new(),
             reason: "Refund over 1,000".to_owned(),
