@@ -5,6 +5,7 @@ mod clients;
 mod identity;
 mod login;
 mod operate;
+mod pins;
 mod policy;
 mod testing;
 
@@ -20,6 +21,7 @@ pub use identity::{
 };
 pub use login::{LoginArgs, LogoutArgs};
 pub use operate::{HealthArgs, ManArgs, Reference};
+pub use pins::{PinsArgs, PinsCommand};
 pub use policy::{PolicyArgs, PolicyCommand, PolicyExplainArgs, PolicyTestArgs, time};
 pub use testing::{
     MockArgs, MockCimdArgs, MockCommand, MockOAuthArgs, TestArgs, TestFormat, TokenArgs, TokenUser,
@@ -92,6 +94,8 @@ pub enum Command {
     Health(HealthArgs),
     /// List, search, describe and call tools, and run scripts.
     Tools(ToolsArgs),
+    /// Show what changed in the definitions of pinned tools, and approve it.
+    Pins(PinsArgs),
     /// Decide on requests by the policies of a configuration, without making them.
     Policy(PolicyArgs),
     /// Sign in at a gateway, so that `tools --url` can use it.

@@ -8,7 +8,7 @@ use crate::args::Cli;
 const GROUPS: [(&str, &[&str]); 5] = [
     ("Start", &["demo", "init", "add", "connect", "disconnect", "serve", "check"]),
     ("Use", &["tools", "login", "logout"]),
-    ("Operate", &["health", "executions", "policy", "audit"]),
+    ("Operate", &["health", "executions", "policy", "pins", "audit"]),
     ("Users and clients", &["user", "client", "consent", "api-key", "key"]),
     ("Test", &["test", "mock", "token", "eval"]),
 ];

@@ -23,6 +23,7 @@ mod logging;
 mod login;
 mod names;
 mod output;
+mod pins;
 mod reference;
 mod reload;
 mod rpc;
@@ -82,6 +83,7 @@ async fn run(command: Command) -> anyhow::Result<ExitCode> {
         Command::Client(args) => commands::client::run(&args).await,
         Command::Consent(args) => commands::consent::run(&args).await,
         Command::Executions(args) => commands::executions::run(&args).await,
+        Command::Pins(args) => commands::pins::run(&args).await,
         Command::Health(args) => commands::health::run(args).await,
         Command::Tools(args) => commands::tools::run(args).await,
         Command::Policy(args) => commands::policy::run(args).await,

@@ -1,4 +1,5 @@
-//! Names in the configuration of things that do not exist: apps, tools, resources, prompts, clients and scopes.
+//! Names in the configuration of things that do not exist: apps, tools, parameters, resources, prompts, clients and scopes; and tools that are not
+//! offered as their servers define them, because they contradict the configuration, were not approved, or hide text.
 //!
 //! Such a name has no effect, which nobody would notice: a misspelt tool is not protected. What can be known without the apps is looked
 //! at from the start, and what an app offers as soon as its lists are known. Names that `auth` has of its own scopes are errors
@@ -9,8 +10,11 @@ use std::{collections::HashSet, sync::Arc};
 use gatewright::Registry;
 use gatewright_auth::config::Mode;
 use gatewright_codecall::META_TOOLS;
-use gatewright_core::{AppEntry, AppHealth, UriPattern};
-use gatewright_findings::{Finding, escape, nearest};
+use gatewright_core::{
+    AppEntry, AppHealth, HiddenText, PinState, UriPattern, contradictions, hidden_in, rmcp::model::Tool,
+    show_hidden,
+};
+use gatewright_findings::{Finding, escape, nearest, printable};
 use tokio::sync::{broadcast::error::RecvError, watch};
 use tokio_util::sync::CancellationToken;
 
@@ -18,6 +22,8 @@ use crate::config::Config;
 
 /// Names listed for want of a near one, at most.
 const MOST_SHOWN: usize = 10;
+/// Longest name of a tool in a finding, in characters.
+const LONGEST_SHOWN: usize = 80;
 
 /// Every name of something that does not exist. Without a registry only those that can be known without the apps.
 pub fn unknown(config: &Config, registry: Option<&Registry>) -> Vec<Finding> {
@@ -26,6 +32,9 @@ pub fn unknown(config: &Config, registry: Option<&Registry>) -> Vec<Finding> {
         names.lists = lists(registry);
     }
     names.apps();
+    if let Some(registry) = registry {
+        names.definitions(registry);
+    }
     names.rate_limits();
     names.modes();
     names.anonymous_scopes();
@@ -36,6 +45,8 @@ pub fn unknown(config: &Config, registry: Option<&Registry>) -> Vec<Finding> {
 struct Lists {
     id: Arc<str>,
     tools: Option<Vec<Arc<str>>>,
+    /// The tools under the names that the operator gave them.
+    shown: Vec<Arc<str>>,
     /// Those of everybody; none for an app with lists for single callers.
     shared: Option<Shared>,
 }
@@ -56,17 +67,23 @@ fn lists(registry: &Registry) -> Vec<Lists> {
 
 /// Tools, resources and prompts that callers were offered so far: for an app whose lists differ from caller to caller.
 fn personal(registry: &Registry, entry: &AppEntry) -> Lists {
-    let tools = registry.all_tools().into_iter().filter(|tool| tool.app_id == entry.id);
-    let tools: Vec<Arc<str>> = tools.map(|tool| tool.local_name.clone()).collect();
+    let all: Vec<_> = registry.all_tools().into_iter().filter(|tool| tool.app_id == entry.id).collect();
+    let tools: Vec<Arc<str>> = all.iter().map(|tool| tool.upstream_name.clone()).collect();
+    let shown = all.iter().map(|tool| tool.local_name.clone()).collect();
     let shared = entry.app.catalog().tools.len();
-    Lists { id: entry.id.clone(), tools: (tools.len() > shared).then_some(tools), shared: None }
+    Lists { id: entry.id.clone(), tools: (tools.len() > shared).then_some(tools), shown, shared: None }
 }
 
 fn shared(entry: &AppEntry) -> Lists {
     let catalog = entry.app.catalog();
     let resources = catalog.resources.iter().map(|resource| resource.uri.clone()).collect();
+    let name = |tool: &Tool| {
+        let over = entry.options.tools.get(&*tool.name);
+        over.and_then(|over| over.name.as_deref()).unwrap_or(&tool.name).into()
+    };
     Lists {
         id: entry.id.clone(),
+        shown: catalog.tools.iter().map(name).collect(),
         tools: Some(catalog.tools.iter().map(|tool| tool.name.as_ref().into()).collect()),
         shared: Some(Shared {
             prompts: catalog.prompts.iter().map(|prompt| prompt.name.clone()).collect(),
@@ -124,6 +141,49 @@ impl Names<'_> {
         self.found.append(&mut found);
     }
 
+    /// Tools of apps that are up and not offered as their servers define them.
+    fn definitions(&mut self, registry: &Registry) {
+        let (snapshot, pins) = (registry.operator_snapshot(), registry.pins().borrow().clone());
+        for entry in snapshot.apps.iter().filter(|entry| entry.app.health() == AppHealth::Up) {
+            for tool in &entry.app.catalog().tools {
+                let over = entry.options.tools.get(&*tool.name);
+                if over.is_some_and(|over| over.disabled) {
+                    continue;
+                }
+                let app = format!("/apps/{}", escape(&entry.id));
+                let place = format!("{app}/tools/{}", escape(&tool.name));
+                for found in over.iter().flat_map(|over| contradictions(tool, over)) {
+                    let [key, below] = found.place.map(|part| escape(&part));
+                    self.found.push(Finding::new(&format!("{place}/{key}/{below}"), found.problem));
+                }
+                let problem = match pins.state(&entry.id, &entry.options, tool) {
+                    None | Some(PinState::Approved) => None,
+                    Some(PinState::Changed(_)) => {
+                        Some("differs from its approved definition, so calls are refused")
+                    }
+                    Some(PinState::New) => Some("was never approved, so it is held back"),
+                };
+                let name = show_hidden(&printable(&tool.name, LONGEST_SHOWN));
+                self.found.extend(problem.map(|problem| {
+                    let problem = format!(
+                        "tool `{name}` {problem}; see `gatewright pins diff`, and approve it with `gatewright pins approve {}:{name}`",
+                        entry.id
+                    );
+                    Finding::new(&format!("{app}/pin"), problem)
+                }));
+                let hidden: Vec<&str> = hidden_in(tool).into_iter().map(HiddenText::name).collect();
+                if !hidden.is_empty() {
+                    let problem = format!(
+                        "the words of tool `{name}` hide text from people ({}), as instructions for models do; it is taken out. Ask the author why it is \
+                         there, and set `pin: true`",
+                        hidden.join(", ")
+                    );
+                    self.found.push(Finding::new(&app, problem));
+                }
+            }
+        }
+    }
+
     fn rate_limits(&mut self) {
         let mut found = Vec::new();
         let apps = || self.config.apps.keys().map(String::as_str).chain(["codecall"]);
@@ -142,7 +202,7 @@ impl Names<'_> {
                     Some(no("tool", tool, "codecall", known))
                 }
                 Some((app, tool)) => {
-                    let tools = self.of(app).and_then(|lists| lists.tools.as_ref());
+                    let tools = self.of(app).filter(|lists| lists.tools.is_some()).map(|lists| &lists.shown);
                     let known = tools.map(|tools| tools.iter().map(|name| &**name));
                     known
                         .filter(|known| !known.clone().any(|name| name == tool))
@@ -160,7 +220,7 @@ impl Names<'_> {
         let ids = self.config.apps.iter().filter(|(_, app)| !app.has_prefix()).map(|(id, _)| id);
         let mut known = Vec::new();
         for id in ids {
-            known.extend(self.of(id)?.tools.as_ref()?.iter().map(|name| &**name));
+            known.extend(self.of(id).filter(|lists| lists.tools.is_some())?.shown.iter().map(|name| &**name));
         }
         let meant = did_you_mean(tool, known.iter().copied());
         (!known.contains(&tool)).then(|| {
@@ -268,7 +328,7 @@ pub async fn watch(
         for finding in found {
             let text = finding.to_string();
             if !logged.contains(&text) {
-                tracing::warn!(key = finding.path, "a name in the configuration is unknown: {text}");
+                tracing::warn!(key = finding.path, "the configuration and the apps do not agree: {text}");
                 logged.insert(text);
             }
         }

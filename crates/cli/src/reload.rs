@@ -70,8 +70,8 @@ impl Loaded {
         let (mut config, mut source) = Config::load(&args)?;
         if let Some(files) = &mut files {
             files.watch(&config);
-            if !config.policy_files.watched.is_empty() {
-                // Again, for policies that changed before they were watched.
+            if !config.policy_files.watched.is_empty() || config.pin_file.path.is_some() {
+                // Again, for policies and pins that changed before they were watched.
                 (config, source) = Config::load(&args)?;
             }
         }

@@ -143,7 +143,7 @@ impl Nesting {
 
     /// Refuses a call of a plan that runs already, which ends the run.
     pub(crate) fn check(&self, tool: &ToolEntry) -> Result<(), ToolFailure> {
-        let runs = |plan: &PlanName| plan.app == tool.app_id && plan.tool == tool.local_name;
+        let runs = |plan: &PlanName| plan.app == tool.app_id && plan.tool == tool.upstream_name;
         if !self.plans.iter().any(runs) {
             return Ok(());
         }

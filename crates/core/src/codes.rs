@@ -2,6 +2,8 @@
 
 /// No tool of that name that the caller may see.
 pub const TOOL_NOT_FOUND: &str = "TOOL_NOT_FOUND";
+/// The definition of the tool changed since it was approved.
+pub const TOOL_CHANGED: &str = "TOOL_CHANGED";
 /// The caller, or the script's allowlist, does not reach the tool.
 pub const ACCESS_DENIED: &str = "ACCESS_DENIED";
 /// Arguments do not fit the input schema.

@@ -33,6 +33,15 @@ pub enum InvokeError {
         /// The app.
         app: UnavailableApp,
     },
+    /// The app changed the definition of the tool since an operator approved it.
+    #[error(
+        "tool `{name}` is held back: its definition changed after it was approved. An operator has to look at the change and approve it \
+         (`gatewright pins diff`)"
+    )]
+    Changed {
+        /// The tool.
+        name: String,
+    },
     /// The principal lacks scopes.
     #[error("tool `{name}` needs the scope {}", .missing.join(" "))]
     MissingScopes {
@@ -159,6 +168,7 @@ impl InvokeError {
         match self {
             Self::NotFound { .. } => codes::TOOL_NOT_FOUND,
             Self::Unavailable { app, .. } => app.code(),
+            Self::Changed { .. } => codes::TOOL_CHANGED,
             Self::MissingScopes { .. } | Self::Denied { .. } | Self::Forbidden { .. } => codes::ACCESS_DENIED,
             Self::ApprovalRequired { .. } => codes::APPROVAL_REQUIRED,
             Self::ApprovalDenied { .. } => codes::APPROVAL_DENIED,

@@ -373,12 +373,20 @@ fn missed(name: String, why: Unanswered, timeout: Duration) -> InvokeError {
     }
 }
 
-/// The arguments with the defaults of what they lack, if they fit the input schema of `tool`; and their digest if it `is_needed`.
+/// The arguments with the defaults of what they lack, if `tool` is as it was approved and they fit its input schema; and their digest if it `is_needed`.
 async fn check_arguments(
     tool: &Arc<ToolEntry>,
-    arguments: JsonObject,
+    mut arguments: JsonObject,
     is_needed: bool,
 ) -> Result<(JsonObject, Option<ArgumentsDigest>), InvokeError> {
+    if tool.is_changed {
+        return Err(InvokeError::Changed { name: tool.name.to_string() });
+    }
+    if let Some(hidden) = tool.arguments.refused(&arguments) {
+        let problems = format!("/{hidden}: the tool has no such parameter");
+        return Err(InvokeError::InvalidArguments { name: tool.name.to_string(), problems });
+    }
+    tool.arguments.fill(&mut arguments);
     let is_checked = tool.owner.options.schema_mode != SchemaMode::Off;
     if !is_checked && !is_needed {
         return Ok((arguments, None));

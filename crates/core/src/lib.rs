@@ -20,6 +20,7 @@ mod defaults;
 mod error;
 mod files;
 mod gateway;
+mod hidden_text;
 mod invalid_field;
 mod invoker;
 mod lines;
@@ -30,6 +31,7 @@ mod memory;
 mod names;
 mod network;
 mod observe;
+mod pins;
 mod plugin;
 mod policy;
 mod principal;
@@ -38,6 +40,7 @@ mod protocol;
 mod questions;
 mod records;
 mod registry;
+mod reshape;
 mod schema;
 mod secret;
 mod share;
@@ -67,6 +70,7 @@ pub use credentials::{Authorize, BearerToken, UserCredentials};
 pub use error::{InvokeError, REQUEST_CANCELLED, whole_seconds};
 pub use files::read_file;
 pub use gateway::{Gateway, GatewayConfig, METHODS, SessionLogLevel, shed_unused};
+pub use hidden_text::{HiddenText, hidden_in, show_hidden};
 pub use invalid_field::InvalidField;
 pub use invoker::{Invoker, RateLimiter, RestsOn, ResultListener, RetryAfter, StateHome};
 pub use lines::{Line, LineReader, write_line};
@@ -82,6 +86,7 @@ pub use observe::{
     Arrival, CallRecord, CallerAddress, Ending, Execution, MOST_CALLS, NetworkTransport, Observer, Operation,
     ScriptFacts, Subject, Trail,
 };
+pub use pins::{DefinitionChange, PinState, Pins};
 pub use plugin::{DirectAccess, Plugin, PluginTasks};
 pub use policy::{
     Approval, Approvals, Approved, Decision, Effects, Forbidden, Policies, PolicyEngine, PolicyObject,
@@ -96,6 +101,7 @@ pub use questions::{
 };
 pub use records::{MemoryRecords, NewRecord, RecordsError, RecordsFuture, SharedRecords};
 pub use registry::{AppEntry, AppOptions, Change, Notice, Owned, Registry, Snapshot};
+pub use reshape::{Contradiction, contradictions};
 pub use schema::{BrokenRule, InputProblem, InputSchema, LeftOut, SchemaMode};
 pub use secret::Secret;
 pub use share::{Claimant, NoShare, Portion, Share, Shares};

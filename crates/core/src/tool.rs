@@ -8,15 +8,17 @@ use sha2::{Digest as _, Sha256};
 
 use crate::{
     App, AppEntry, Approval, Audience, Caller, Effects, InputProblem, InputSchema, PolicyObject, PolicyTool,
-    SchemaMode, ToolMeta,
+    SchemaMode, ToolMeta, reshape::FixedArguments,
 };
 
 /// One tool of the registry.
 pub struct ToolEntry {
     /// Public name in the colon form: `<app>:<tool>`.
     pub name: Arc<str>,
-    /// The app's own name for it.
+    /// Its name without that of the app: the app's own, or the one that the operator gave it.
     pub local_name: Arc<str>,
+    /// The app's own name for it, which calls of the app use.
+    pub upstream_name: Arc<str>,
     /// The app's id.
     pub app_id: Arc<str>,
     /// Wire form as listed: public name, without `_meta.gatewright`.
@@ -25,12 +27,16 @@ pub struct ToolEntry {
     pub meta: ToolMeta,
     /// The operator's word on approvals of its calls.
     pub approval: Option<Approval>,
-    /// Input schema, compiled at first use.
+    /// Input schema that whole arguments have to fit, compiled at first use. The listed one may lack parameters that the operator hides.
     pub schema: InputSchema,
     /// Tells tools of one name apart that differ from caller to caller; none for a tool that is the same for everybody.
     pub variant: Option<[u8; 16]>,
     /// Bytes of the description's beginning that most tools of the app share.
     pub(crate) common: usize,
+    /// Arguments that the operator fixed.
+    pub(crate) arguments: FixedArguments,
+    /// The app offers another definition than the approved one, which this is. Calls are refused.
+    pub(crate) is_changed: bool,
     pub(crate) owner: AppEntry,
     pub(crate) version: OnceLock<[u8; 16]>,
 }
@@ -55,7 +61,7 @@ impl ToolEntry {
             local: &self.local_name,
             effects: self.effects(),
             approval: self.approval,
-            input_schema: &self.tool.input_schema,
+            input_schema: self.schema.source(),
         })
     }
 
@@ -100,8 +106,19 @@ impl ToolEntry {
         self.owner.app.catalog().about.clone()
     }
 
-    /// Fills in the defaults that the gateway sends for required properties; none where it does not check arguments.
+    /// Returns `true` if a call with `arguments` would fit the schema.
+    pub fn accepts(&self, arguments: &Value) -> bool {
+        let mut whole = arguments.clone();
+        if let Value::Object(arguments) = &mut whole {
+            self.arguments.fill(arguments);
+        }
+        self.schema.check(&whole).is_ok()
+    }
+
+    /// Fills in the operator's arguments, and the defaults that the gateway sends for required properties, which are none where it does not check
+    /// arguments.
     pub fn fill_defaults(&self, arguments: &mut JsonObject) {
+        self.arguments.fill(arguments);
         if self.owner.options.schema_mode == SchemaMode::Strict {
             self.schema.fill_defaults(arguments);
         }

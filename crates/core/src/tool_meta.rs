@@ -1,6 +1,6 @@
 //! Settings of a tool by its author and by the operator.
 
-use rmcp::model::Tool;
+use rmcp::model::{JsonObject, Tool};
 use serde::{Deserialize, Serialize};
 
 use crate::Approval;
@@ -42,9 +42,33 @@ pub struct ToolOverride {
     pub approval: Option<Approval>,
     /// `true` removes the tool altogether. Default false.
     pub disabled: bool,
+    /// The name under which it is offered in place of its own.
+    #[serde(rename = "as")]
+    pub name: Option<String>,
+    /// The title in place of its own.
+    pub title: Option<String>,
+    /// The description in place of its own.
+    pub description: Option<String>,
+    /// Arguments of calls that leave them out, by parameter.
+    pub defaults: JsonObject,
+    /// Parameters that callers neither see nor send.
+    pub hide: Vec<String>,
+    /// `true` holds the definition to the approved one. Default: as the app says.
+    pub pin: Option<bool>,
 }
 
-const META_KEY: &str = "gatewright";
+impl ToolOverride {
+    /// Returns `true` if the tool is shown other than its server defines it.
+    pub fn reshapes(&self) -> bool {
+        self.name.is_some()
+            || self.title.is_some()
+            || self.description.is_some()
+            || !self.defaults.is_empty()
+            || !self.hide.is_empty()
+    }
+}
+
+pub(crate) const META_KEY: &str = "gatewright";
 
 impl ToolMeta {
     /// Reads `_meta.gatewright`. Parts that do not parse are left out: an author's slip hides no tool.
@@ -62,6 +86,10 @@ impl ToolMeta {
     #[must_use]
     pub fn with(mut self, over: &ToolOverride) -> Self {
         self.scopes.extend(over.scopes.iter().cloned());
+        // Examples of the author use the author's names.
+        if over.name.is_some() || !over.hide.is_empty() {
+            self.examples.clear();
+        }
         self.enabled_in_code_call = over.enabled_in_code_call.or(self.enabled_in_code_call);
         self.visible_in_list_tools = over.visible_in_list_tools.or(self.visible_in_list_tools);
         self

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use gatewright_agentscript::{PoolConfig, WorkerCommand, WorkerError, WorkerPool};
 use gatewright_codecall::{CodeCall, CodeCallConfig, SavedPlans};
 use gatewright_core::{
-    App, AppOptions, ApprovalStore, Gateway, GatewayConfig, Invoker, Observer, Plugin, RateLimiter, Registry,
-    SealKey, ToolNames,
+    App, AppOptions, ApprovalStore, Gateway, GatewayConfig, Invoker, Observer, Pins, Plugin, RateLimiter,
+    Registry, SealKey, ToolNames,
 };
 use gatewright_executions::{Executions, ExecutionsConfig};
 #[cfg(feature = "guard")]
@@ -29,6 +29,7 @@ pub struct Builder {
     seal_key: Option<SealKey>,
     executions: Option<Executions>,
     approvals: Option<Arc<ApprovalStore>>,
+    pins: Arc<Pins>,
     observers: Vec<Arc<dyn Observer>>,
     has_journals: bool,
     /// A guard begins the runs in the background, once it knows who authenticates their owners.
@@ -57,6 +58,7 @@ impl Builder {
             seal_key: None,
             executions: None,
             approvals: None,
+            pins: Arc::default(),
             observers: Vec::new(),
             has_journals: true,
             is_guarded: false,
@@ -142,6 +144,13 @@ impl Builder {
         self
     }
 
+    /// Definitions of tools that were approved, for apps with [`AppOptions::pin`]. Default: none, so that they are pinned as they are found.
+    #[must_use]
+    pub fn pins(mut self, pins: Arc<Pins>) -> Self {
+        self.pins = pins;
+        self
+    }
+
     /// Reports every call to `observer`; may be called again.
     #[must_use]
     pub fn observer(mut self, observer: Arc<dyn Observer>) -> Self {
@@ -175,6 +184,7 @@ impl Builder {
     /// A field of the code mode's configuration cannot be used, no worker can be started, or `worker.requireSandbox` is set and the kernel lacks what the sandbox needs.
     pub fn build(self) -> Result<Running, WorkerError> {
         let registry = Registry::new(self.names);
+        registry.adopt_pins(&self.pins);
         for (id, app, options) in self.apps {
             registry.add(&id, app, options);
         }

@@ -22,7 +22,7 @@ impl Arguments {
         let (mut all, mut count) = (BTreeMap::<String, (Vec<Json>, usize)>::new(), 0);
         for tool in tools {
             count += 1;
-            let schema = Json::Object((**tool.input_schema()).clone());
+            let schema = Json::Object((**tool.schema.source()).clone());
             for (name, declared, is_required) in properties(&schema, &schema) {
                 let (types, required) = all.entry(name.to_owned()).or_default();
                 for one in types_of(declared, &schema, DEEPEST) {

@@ -17,6 +17,7 @@ pub mod key;
 pub mod login;
 pub mod man;
 pub mod mock;
+pub mod pins;
 pub mod policy;
 pub mod reference;
 pub mod schema;

@@ -8,7 +8,7 @@ use tokio_util::sync::CancellationToken;
 use crate::{
     args::ServeArgs,
     config::Config,
-    logging,
+    logging, pins,
     reload::{self, CertificateFiles, Loaded, Reloader},
     signals::stop_signal,
     wire::{apps::AppStarter, gateway, guard, policies},
@@ -37,11 +37,16 @@ pub async fn run(mut args: ServeArgs) -> anyhow::Result<ExitCode> {
         .ready_detail("config", reload::public_status(reloader.status()));
     let names = reloader.watch_names(running.gateway().registry().clone(), stop.clone());
     let names = tokio::spawn(names);
+    let kept = config.pin_file.path.clone().map(|path| {
+        let registry = running.gateway().registry();
+        tokio::spawn(pins::keep(path, registry.pins()))
+    });
     let served = match args.stdio {
         true => serve_over_stdio(&running, guard, reloader, stop).await,
         false => serve_over_http(&running, &config, guard, reloader, stop).await,
     };
     names.abort();
+    kept.iter().for_each(tokio::task::JoinHandle::abort);
     running.stop().await;
     served?;
     Ok(ExitCode::SUCCESS)
@@ -56,6 +61,11 @@ fn apply_changes(reloader: &mut Reloader, running: &Running, guard: &Guard) {
     let registry = running.gateway().registry().clone();
     reloader.live(vec!["policies", "approvals"], move |config| {
         registry.set_policies(policies::of(config));
+        Ok(())
+    });
+    let registry = running.gateway().registry().clone();
+    reloader.live(vec!["pins"], move |config| {
+        registry.adopt_pins(&config.pin_file.pins);
         Ok(())
     });
     let limits = guard.limits().clone();

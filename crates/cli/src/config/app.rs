@@ -3,9 +3,11 @@
 use std::{borrow::Cow, collections::BTreeMap, path::Path, time::Duration};
 
 use gatewright_codecall::PlanSources;
-use gatewright_core::{AppOptions, Approval, InvalidField, SchemaMode, ScopeRule, ToolOverride};
-use gatewright_findings::Finding;
-use gatewright_upstream::UpstreamConfig;
+use gatewright_core::{
+    AppOptions, Approval, InvalidField, SchemaMode, ScopeRule, ToolOverride, check_tool_name,
+};
+use gatewright_findings::{Finding, escape};
+use gatewright_upstream::{UpstreamAuth, UpstreamConfig};
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::{Deserialize, Serialize, Serializer, de::DeserializeOwned};
 use serde_json::{Map, Value};
@@ -71,7 +73,10 @@ struct Listing {
     /// Scopes of prompts, by the server's own name for them.
     #[schemars(with = "BTreeMap<String, ScopeRuleShape>")]
     prompts: BTreeMap<String, ScopeRule>,
-    /// Scopes, visibility and approvals of single tools, by the app's own name for them.
+    /// `true` holds the definitions of the tools to those that were approved: a tool whose description, schema or annotations differ is listed as it was
+    /// approved and not called, and a new one is held back, until `gatewright pins approve`. The first connection approves what it finds. Default false.
+    pin: bool,
+    /// Scopes, visibility, approvals and presentation of single tools, by the app's own name for them.
     #[schemars(with = "BTreeMap<String, ToolOverrideShape>")]
     tools: BTreeMap<String, ToolOverride>,
 }
@@ -102,6 +107,20 @@ struct ToolOverrideShape {
     approval: Option<Approval>,
     /// `true` removes the tool.
     disabled: bool,
+    /// Name under which the tool is offered in place of its own. Lists, search, policies, rate limits and `modes` use the new name; the keys of `tools`
+    /// are always the app's own names.
+    #[serde(rename = "as")]
+    name: Option<String>,
+    /// Title in place of the tool's own.
+    title: Option<String>,
+    /// Description in place of the tool's own.
+    description: Option<String>,
+    /// Arguments that the gateway adds to calls that leave them out, by parameter. Policies and approvers see them.
+    defaults: BTreeMap<String, Value>,
+    /// Parameters that callers neither see nor send. One that the tool requires needs an entry in `defaults`.
+    hide: Vec<String>,
+    /// `true` or `false`: as `pin` of the app, for this tool.
+    pin: Option<bool>,
 }
 
 /// Spellings of [`Approval`], for the schema.
@@ -126,8 +145,8 @@ struct ScopeRuleShape {
     scopes: Vec<String>,
 }
 
-const LISTING_KEYS: [&str; 8] =
-    ["builtin", "plans", "prefix", "schemaValidation", "scopes", "resources", "prompts", "tools"];
+const LISTING_KEYS: [&str; 9] =
+    ["builtin", "plans", "prefix", "schemaValidation", "scopes", "resources", "prompts", "pin", "tools"];
 
 impl AppConfig {
     /// An upstream app with the default options.
@@ -194,6 +213,7 @@ impl AppConfig {
                 AppKind::Upstream(upstream) => upstream.question_timeout,
             },
             schema_mode: self.listing.schema_validation.unwrap_or(defaults.schema_mode),
+            pin: self.listing.pin,
             scopes: self.listing.scopes.clone(),
             tools: self.listing.tools.clone(),
             resources: self.listing.resources.clone(),
@@ -225,11 +245,36 @@ impl AppConfig {
             found.retain(|field| field.path != "timeout");
             found.push(InvalidField::new("timeout", "must be at least 1 ms"));
         }
+        let of_users = |app: &UpstreamConfig| matches!(app.auth, Some(UpstreamAuth::Oauth(_)));
+        if self.options().pins() && matches!(&self.kind, AppKind::Upstream(upstream) if of_users(upstream)) {
+            let problem = "needs one list of tools for everybody, and this server gives each user their own (`auth.type: oauth`)";
+            found.push(InvalidField::new("pin", problem));
+        }
         let finding = |field: InvalidField| {
             let place = format!("{pointer}/{}", field.path.replace('.', "/"));
             Finding::new(place.trim_end_matches('/'), field.problem)
         };
-        found.into_iter().map(finding).collect()
+        let presented = self.presentation_problems(pointer);
+        found.into_iter().map(finding).chain(presented).collect()
+    }
+
+    /// Problems with the names that tools are given.
+    fn presentation_problems(&self, pointer: &str) -> Vec<Finding> {
+        let mut found = Vec::new();
+        let mut names: BTreeMap<&str, &str> = BTreeMap::new();
+        for (tool, over) in &self.listing.tools {
+            let Some(name) = over.name.as_deref() else { continue };
+            let place = format!("{pointer}/tools/{}/as", escape(tool));
+            if let Err(problem) = check_tool_name(name) {
+                found.push(Finding::new(&place, problem));
+            } else if let Some(other) = names.insert(name, tool) {
+                found.push(Finding::new(
+                    &place,
+                    format!("is the name of `{other}`, too; give each tool its own"),
+                ));
+            }
+        }
+        found
     }
 }
 

@@ -10,8 +10,8 @@ use gatewright_findings::{Finding, Format, Lines, escape, unescape, with_lines};
 use serde_json::Value;
 
 use super::{
-    AppConfig, Config, Source, Surroundings, check::auth_finding, file, interpolate, mcp_file, policies,
-    schema, sections::Sections,
+    AppConfig, Config, PinFile, Source, Surroundings, check::auth_finding, file, interpolate, mcp_file,
+    pin_file, policies, schema, sections::Sections,
 };
 use crate::{args::ConfigArgs, environment::environment, exit::BadConfig};
 
@@ -108,6 +108,11 @@ impl Config {
             findings.extend(problems);
             source = source.with_policies(&policies.texts);
             config.policy_files = policies;
+            match pin_file::read(config, path) {
+                Ok(pins) => config.pin_file = pins,
+                Err(finding) => findings.push(finding),
+            }
+            source = source.with_pins(&PinFile::text(&config.pin_file.pins));
             findings = with_lines(findings, &Lines::of(text, format));
         }
         Ok((config, findings, source))

@@ -13,6 +13,7 @@ mod interpolate;
 mod load;
 mod logging;
 mod mcp_file;
+mod pin_file;
 mod place;
 mod policies;
 mod production;
@@ -39,6 +40,7 @@ use info::Info;
 pub use interpolate::{Surroundings, missing_variables};
 pub use logging::{Level, LoggingConfig};
 pub use mcp_file::{places_of_editors, try_filling};
+pub use pin_file::PinFile;
 pub use policies::{PolicyFiles, policy_finding};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -70,6 +72,9 @@ pub struct Config {
     /// The content of the files of `policies`.
     #[serde(skip)]
     pub policy_files: PolicyFiles,
+    /// Approved definitions of pinned tools.
+    #[serde(skip)]
+    pub pin_file: PinFile,
     /// The listener for operators: metrics and the console.
     #[serde(skip_serializing)]
     pub admin: Option<AdminConfig>,

@@ -7,7 +7,7 @@ use indexmap::IndexMap;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
-use super::{AppConfig, Config, PolicyFiles, place::pointer};
+use super::{AppConfig, Config, PinFile, PolicyFiles, place::pointer};
 
 /// The sections of a file. Those that cannot be read have their default.
 pub(super) struct Sections {
@@ -33,6 +33,7 @@ impl Sections {
             policies: reader.section("policies"),
             approvals: reader.section("approvals"),
             policy_files: PolicyFiles::default(),
+            pin_file: PinFile::default(),
             admin: reader.section("admin"),
             telemetry: reader.section("telemetry"),
             logging: reader.section("logging"),

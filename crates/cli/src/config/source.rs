@@ -19,6 +19,14 @@ impl Source {
         self
     }
 
+    /// The same with the text of the file of pins, as the part `pins`.
+    pub(super) fn with_pins(mut self, text: &str) -> Self {
+        if let Some(file) = self.0.as_object_mut() {
+            file.insert("pins".to_owned(), text.into());
+        }
+        self
+    }
+
     /// The paths, such as `http.port`, whose values differ. Lists count as one value. Sorted.
     pub fn differences(&self, other: &Self) -> Vec<String> {
         let mut paths = Vec::new();

@@ -83,6 +83,10 @@ fn calls(text: &mut String) {
             "Follow the message; `maxSessions` of the app limits its connections, of which one caller has half at most.",
         ),
         (
+            InvokeError::Changed { name: name() },
+            "Nothing, for callers. An operator reads `gatewright pins diff` and approves the change with `gatewright pins approve` ([Teams](../TEAMS.md#pinned-tools)).",
+        ),
+        (
             InvokeError::MissingScopes { name: name(), missing: vec!["crm:read".to_owned()] },
             "Ask for a token with the scopes in `requiredScopes`.",
         ),

@@ -17,7 +17,7 @@ const SETTLED: Duration = Duration::from_millis(150);
 /// Identity and state of a file: device, inode, size, mtime, ctime. `None` if it is missing.
 type Fingerprint = Option<(u64, u64, u64, i64, i64, i64, i64)>;
 
-/// State of files that must be there, and of those of saved plans and policies, which may come and go.
+/// State of files that must be there, and of those of saved plans, policies and pins, which may come and go.
 #[derive(Debug, Clone, Default, PartialEq)]
 struct State {
     files: Vec<Fingerprint>,
@@ -43,13 +43,15 @@ impl FileWatch {
         Self { paths, plans: Vec::new(), policies: Vec::new(), recorded, warned: false }
     }
 
-    /// Watches the saved plans of `config` too, for a caller that is about to read them, and its policies, which were read.
+    /// Watches the saved plans of `config` too, for a caller that is about to read them, and its policies and pins, which were read.
     pub(super) fn watch(&mut self, config: &Config) {
         self.plans = config.apps.values().filter_map(|app| app.plan_sources().cloned()).collect();
         self.recorded.plans = plan_files(&self.plans);
         // The state of files that were watched before is of before they were read.
-        if self.policies != config.policy_files.watched {
-            self.policies.clone_from(&config.policy_files.watched);
+        let watched: Vec<PathBuf> =
+            config.policy_files.watched.iter().chain(&config.pin_file.path).cloned().collect();
+        if self.policies != watched {
+            self.policies = watched;
             self.recorded.policies = fingerprints(&self.policies);
         }
     }

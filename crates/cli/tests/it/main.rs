@@ -81,11 +81,15 @@ mod operators;
 #[cfg(test)]
 mod output;
 #[cfg(test)]
+mod pins;
+#[cfg(test)]
 mod plan_check;
 #[cfg(test)]
 mod plans;
 #[cfg(test)]
 mod policies;
+#[cfg(test)]
+mod presented;
 #[cfg(test)]
 mod production;
 #[cfg(test)]
@@ -112,6 +116,8 @@ mod semantic;
 mod serve;
 #[cfg(test)]
 mod served;
+#[cfg(test)]
+mod stub;
 #[cfg(test)]
 mod suite;
 #[cfg(test)]

@@ -30,9 +30,7 @@ pub(super) fn fitting(tool: &ToolEntry) -> Option<Value> {
         let filling = Filling { root, topic: tool, branch, more, all: false, nodes: Cell::new(0) };
         filling.object(root, 0).map(Value::Object)
     });
-    own.into_iter()
-        .chain(filled)
-        .find(|candidate| candidate.is_object() && tool.schema.check(candidate).is_ok())
+    own.into_iter().chain(filled).find(|candidate| candidate.is_object() && tool.accepts(candidate))
 }
 
 /// A value that fits `schema`, with every property that it names: what a result of `tool` may look like.

@@ -86,7 +86,7 @@ impl Requested for PermittedTool {
         answers: Answers,
         context: CallContext,
     ) -> AppFuture<'static, Result<CallToolResponse, ErrorData>> {
-        params.name = self.entry.local_name.to_string().into();
+        params.name = self.entry.upstream_name.to_string().into();
         (params.input_responses, params.request_state) = (answers.responses, answers.state);
         Box::pin(async move { self.entry.owner.app.call_tool(params, context).await })
     }

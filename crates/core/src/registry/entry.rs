@@ -35,6 +35,8 @@ pub struct AppOptions {
     pub question_timeout: Duration,
     /// Validation of arguments. Default strict.
     pub schema_mode: SchemaMode,
+    /// `true` holds the definitions of its tools to the approved ones, and new tools back. Default false.
+    pub pin: bool,
     /// Scopes a caller needs for anything of the app, all of them. Default none.
     pub scopes: Vec<String>,
     /// The operator's settings of single tools, by the app's own name for them.
@@ -52,11 +54,19 @@ impl Default for AppOptions {
             timeout: Duration::from_secs(60),
             question_timeout: Duration::from_secs(600),
             schema_mode: SchemaMode::Strict,
+            pin: false,
             scopes: Vec::new(),
             tools: BTreeMap::new(),
             resources: BTreeMap::new(),
             prompts: BTreeMap::new(),
         }
+    }
+}
+
+impl AppOptions {
+    /// Returns `true` if the definition of some tool is pinned.
+    pub fn pins(&self) -> bool {
+        self.pin || self.tools.values().any(|over| over.pin == Some(true))
     }
 }
 

@@ -6,6 +6,7 @@
 mod beginning;
 mod entry;
 mod first_connection;
+mod offered;
 mod personal;
 mod prefixes;
 mod snapshot;
@@ -28,8 +29,8 @@ use snapshot::build;
 pub use snapshot::{Owned, Snapshot};
 
 use crate::{
-    App, AppEvent, AppHealth, Audience, Caller, Catalog, Denied, Policies, ToolEntry, ToolNames, Unavailable,
-    UnavailableApp, View,
+    App, AppEvent, AppHealth, Audience, Caller, Catalog, Denied, Pins, Policies, ToolEntry, ToolNames,
+    Unavailable, UnavailableApp, View, pins::PinBook,
 };
 
 /// A change of the lists.
@@ -67,6 +68,7 @@ pub struct Registry {
     snapshot: ArcSwap<Snapshot>,
     personal: Personal,
     policies: ArcSwapOption<Policies>,
+    pins: PinBook,
     changes: broadcast::Sender<Notice>,
     /// Told of each new snapshot.
     rebuilt: watch::Sender<()>,
@@ -90,6 +92,7 @@ impl Registry {
             snapshot: ArcSwap::default(),
             personal: Personal::default(),
             policies: ArcSwapOption::empty(),
+            pins: PinBook::default(),
             changes: broadcast::channel(256).0,
             rebuilt: watch::channel(()).0,
             tools_version: AtomicU64::new(0),
@@ -234,6 +237,23 @@ impl Registry {
         self.policies.load_full()
     }
 
+    /// Takes over approvals of definitions. Those of apps that are not among them stay.
+    pub fn adopt_pins(&self, pins: &Pins) {
+        let apps = self.lock();
+        self.pins.adopt(pins);
+        self.rebuild(&apps);
+        for entry in self.snapshot.load_full().personal.iter() {
+            for audience in self.personal.audiences(&entry.id) {
+                self.sync(entry, &audience);
+            }
+        }
+    }
+
+    /// The approved definitions of pinned tools, now and whenever a tool is pinned for the first time or approved.
+    pub fn pins(&self) -> watch::Receiver<Arc<Pins>> {
+        self.pins.subscribe()
+    }
+
     /// Tells everybody that what they list has changed, for a reason outside the apps.
     pub fn announce(&self, change: Change) {
         let _ = self.changes.send(Notice { change, audience: Audience::Everyone });
@@ -295,7 +315,8 @@ impl Registry {
     fn sync(&self, entry: &AppEntry, audience: &Audience) -> Option<Arc<OwnItems>> {
         let catalog = entry.app.per_caller().and_then(|own| own.catalog(audience));
         let prefixes = self.snapshot.load().prefixes.clone();
-        let (own, differs) = self.personal.sync(entry, audience, catalog, &prefixes, self.names);
+        let (own, differs) =
+            self.personal.sync(entry, audience, catalog, &prefixes, self.names, &self.pins.current());
         self.tell(differs, audience);
         own
     }
@@ -323,7 +344,9 @@ impl Registry {
         let catalogs: Vec<(&AppEntry, Arc<Catalog>)> = up.map(|entry| (entry, entry.app.catalog())).collect();
         let known = |name: &str| old.tool(name).cloned().into_iter().collect();
         let prefixes = Prefixes::of(apps);
-        let mut new = build(&catalogs, &prefixes, self.names, false, &known);
+        let each = catalogs.iter().map(|(entry, catalog)| (&*entry.id, &*entry.options, &**catalog));
+        let pins = self.pins.pin_first(each);
+        let mut new = build(&catalogs, &prefixes, self.names, false, &pins, &known);
         new.prefixes = prefixes;
         new.apps = apps.to_vec();
         new.starting = apps.iter().filter_map(|app| Some((app.clone(), app.starting_until()?))).collect();

@@ -10,7 +10,7 @@ use super::{
     prefixes::Prefixes,
     snapshot::{Snapshot, build},
 };
-use crate::{Audience, Catalog, ToolEntry, ToolNames};
+use crate::{Audience, Catalog, Pins, ToolEntry, ToolNames};
 
 /// The items of one app for one audience.
 #[derive(Debug)]
@@ -19,6 +19,7 @@ pub(crate) struct OwnItems {
     pub(crate) items: Snapshot,
     catalog: Arc<Catalog>,
     owner: AppEntry,
+    pins: Arc<Pins>,
 }
 
 /// The items of all audiences of all apps.
@@ -44,6 +45,7 @@ impl Personal {
         catalog: Option<Arc<Catalog>>,
         prefixes: &Arc<Prefixes>,
         names: ToolNames,
+        pins: &Arc<Pins>,
     ) -> (Option<Arc<OwnItems>>, Differences) {
         let mut table = self.lock();
         let key = (owner.id.clone(), audience.clone());
@@ -57,6 +59,7 @@ impl Personal {
             && Arc::ptr_eq(&same.owner.options, &owner.options)
             && Arc::ptr_eq(&same.owner.app, &owner.app)
             && same.items.prefixes == *prefixes
+            && Arc::ptr_eq(&same.pins, pins)
         {
             return (Some(same.clone()), [false; 3]);
         }
@@ -64,7 +67,7 @@ impl Personal {
             let known = table.tools.get(name).map(Vec::as_slice).unwrap_or_default();
             known.iter().filter_map(Weak::upgrade).collect()
         };
-        let mut items = build(&[(owner, catalog.clone())], prefixes, names, true, &known);
+        let mut items = build(&[(owner, catalog.clone())], prefixes, names, true, pins, &known);
         items.prefixes = prefixes.clone();
         for tool in &items.tools {
             let same_name = table.tools.entry(tool.name.clone()).or_default();
@@ -73,7 +76,8 @@ impl Personal {
                 same_name.push(Arc::downgrade(tool));
             }
         }
-        let own = OwnItems { app_id: owner.id.clone(), items, catalog, owner: owner.clone() };
+        let own =
+            OwnItems { app_id: owner.id.clone(), items, catalog, owner: owner.clone(), pins: pins.clone() };
         let own = Arc::new(own);
         let before = table.all.insert(key, own.clone());
         let differs = own.items.differs(before.as_ref().map_or(&Snapshot::default(), |before| &before.items));

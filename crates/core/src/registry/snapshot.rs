@@ -12,10 +12,12 @@ use tokio::time::Instant;
 use super::{
     beginning::{beginning_of, common_beginning},
     entry::AppEntry,
+    offered::{Offered, offered},
     prefixes::Prefixes,
 };
 use crate::{
-    Catalog, InputSchema, PolicyObject, PolicyResource, ToolEntry, ToolMeta, ToolNames,
+    Catalog, InputSchema, Pins, PolicyObject, PolicyResource, ToolEntry, ToolMeta, ToolNames,
+    hidden_text::clean_words,
     names::{clipped, is_own_uri, underscore},
     tool_meta::listed,
 };
@@ -41,6 +43,8 @@ pub(crate) trait PublicKey: Clone {
     fn key(&self) -> &str;
     /// Gives it another one.
     fn set_key(&mut self, key: String);
+    /// Takes out of its words what people do not see.
+    fn clean(&mut self);
     /// Returns `true` if the key is the gateway's own, so that no app can have it.
     fn is_reserved(&self) -> bool {
         false
@@ -54,6 +58,10 @@ pub(crate) trait PublicKey: Clone {
 impl PublicKey for Resource {
     fn key(&self) -> &str {
         &self.uri
+    }
+
+    fn clean(&mut self) {
+        clean_words(&mut self.title, &mut self.description);
     }
 
     fn set_key(&mut self, key: String) {
@@ -78,6 +86,10 @@ impl PublicKey for ResourceTemplate {
         &self.uri_template
     }
 
+    fn clean(&mut self) {
+        clean_words(&mut self.title, &mut self.description);
+    }
+
     fn set_key(&mut self, key: String) {
         self.uri_template = key;
     }
@@ -98,6 +110,10 @@ impl PublicKey for ResourceTemplate {
 impl PublicKey for Prompt {
     fn key(&self) -> &str {
         &self.name
+    }
+
+    fn clean(&mut self) {
+        clean_words(&mut self.title, &mut self.description);
     }
 
     fn set_key(&mut self, key: String) {
@@ -182,16 +198,16 @@ pub(super) fn build(
     prefixes: &Prefixes,
     names: ToolNames,
     personal: bool,
+    pins: &Pins,
     known: Known<'_>,
 ) -> Snapshot {
     let mut snapshot = Snapshot::default();
-    let mut tools: BTreeMap<String, (&AppEntry, &rmcp::model::Tool, usize)> = BTreeMap::new();
+    let mut tools: BTreeMap<String, (&AppEntry, Offered, usize)> = BTreeMap::new();
     for (entry, catalog) in catalogs {
-        let common = common_beginning(catalog.tools.iter().map(description));
-        for tool in &catalog.tools {
-            if entry.options.tools.get(&*tool.name).is_some_and(|over| over.disabled) {
-                continue;
-            }
+        let all = offered(entry, catalog, pins);
+        let common = common_beginning(all.iter().map(|offered| description(&offered.tool))).to_owned();
+        for offered in all {
+            let tool = &offered.tool;
             if let Some(other) = prefixes.other_owner(entry, &tool.name) {
                 tracing::warn!(tool.name = clipped(&tool.name), app.id = %entry.id, other = %other,
                     "an app with `prefix: false` offers a tool whose name begins with the id of another app; it is left out. Set `prefix: true` for it");
@@ -207,13 +223,13 @@ pub(super) fn build(
                     "two apps offer a tool of this name; the first one keeps it. Set `prefix: true` for one of them");
                 continue;
             }
-            let common = beginning_of(description(tool), common).unwrap_or(0);
-            tools.insert(name, (entry, tool, common));
+            let common = beginning_of(description(tool), &common).unwrap_or(0);
+            tools.insert(name, (entry, offered, common));
         }
     }
     let mut spellings: HashMap<String, Arc<ToolEntry>> = HashMap::with_capacity(tools.len() * 2);
     let plain: HashSet<String> = tools.keys().cloned().collect();
-    for (name, (entry, tool, common)) in tools {
+    for (name, (entry, offered, common)) in tools {
         let alias = free_spelling(&name, |candidate| {
             (candidate != name && plain.contains(candidate)) || spellings.contains_key(candidate)
         });
@@ -221,7 +237,7 @@ pub(super) fn build(
             ToolNames::Colon => name.clone(),
             ToolNames::Underscore => alias.clone(),
         };
-        let tool = tool_entry((name.clone(), public), entry, (tool, common), personal, known);
+        let tool = tool_entry((name.clone(), public), entry, (offered, common), personal, known);
         spellings.insert(alias, tool.clone());
         spellings.insert(name, tool.clone());
         snapshot.tools.push(tool);
@@ -256,17 +272,23 @@ fn free_spelling(name: &str, taken: impl Fn(&str) -> bool) -> String {
 fn tool_entry(
     (name, public): (String, String),
     entry: &AppEntry,
-    (tool, common): (&rmcp::model::Tool, usize),
+    (offered, common): (Offered, usize),
     personal: bool,
     known: Known<'_>,
 ) -> Arc<ToolEntry> {
-    let over = entry.options.tools.get(&*tool.name).cloned().unwrap_or_default();
-    let mut meta = ToolMeta::of(tool).with(&over);
+    let Offered { tool, upstream_name, schema, arguments, is_changed } = offered;
+    let over = entry.options.tools.get(&*upstream_name).cloned().unwrap_or_default();
+    let mut meta = ToolMeta::of(&tool).with(&over);
     meta.scopes.extend(entry.options.scopes.iter().cloned());
-    let wire = listed(tool.clone(), public);
+    let local_name: Arc<str> = tool.name.as_ref().into();
+    let wire = listed(tool, public);
     let same = |same: &Arc<ToolEntry>| {
         Arc::ptr_eq(&same.owner.app, &entry.app)
             && same.tool == wire
+            && same.upstream_name == upstream_name
+            && same.schema.source() == &schema
+            && same.arguments == arguments
+            && same.is_changed == is_changed
             && same.meta == meta
             && same.common == common
             && same.approval == over.approval
@@ -279,10 +301,13 @@ fn tool_entry(
     let name: Arc<str> = name.into();
     Arc::new(ToolEntry {
         name: name.clone(),
-        local_name: tool.name.as_ref().into(),
+        local_name,
+        upstream_name,
+        arguments,
+        is_changed,
         app_id: entry.id.clone(),
         variant: personal.then(|| variant(&wire, &meta)),
-        schema: InputSchema::new(wire.input_schema.clone()).of_tool(name),
+        schema: InputSchema::new(schema).of_tool(name),
         tool: wire,
         meta,
         approval: over.approval,
@@ -330,6 +355,7 @@ fn owned<T: PublicKey>(
                 let local = item.key().to_owned();
                 let key = if shared { format!("{}:{local}", entry.id) } else { local.clone() };
                 let mut item = item.clone();
+                item.clean();
                 item.set_key(key.clone());
                 let scopes = T::scopes(entry, &local);
                 let owner = (*entry).clone();

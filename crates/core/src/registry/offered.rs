@@ -1,0 +1,53 @@
+//! The tools of an app as they are offered: without those that are held back, and as the operator shows the others.
+
+use std::sync::Arc;
+
+use rmcp::model::{JsonObject, Tool};
+
+use super::entry::AppEntry;
+use crate::{
+    Catalog, PinState, Pins,
+    hidden_text::clean_tool,
+    reshape::{FixedArguments, Reshaped},
+};
+
+/// A tool of an app, before it gets its public name.
+pub(super) struct Offered {
+    /// The tool, under its name without that of the app.
+    pub(super) tool: Tool,
+    /// The app's own name for it.
+    pub(super) upstream_name: Arc<str>,
+    /// The input schema that whole arguments have to fit.
+    pub(super) schema: Arc<JsonObject>,
+    pub(super) arguments: FixedArguments,
+    /// The app offers another definition than the approved one, which this is.
+    pub(super) is_changed: bool,
+}
+
+/// The tools of `catalog`, a catalog of `entry`. Those that the operator renamed come first, so that no other takes their names.
+pub(super) fn offered(entry: &AppEntry, catalog: &Catalog, pins: &Pins) -> Vec<Offered> {
+    let mut tools: Vec<Offered> =
+        catalog.tools.iter().filter_map(|tool| offered_as(entry, tool, pins)).collect();
+    tools.sort_by_key(|offered| *offered.upstream_name == *offered.tool.name);
+    tools
+}
+
+fn offered_as(entry: &AppEntry, tool: &Tool, pins: &Pins) -> Option<Offered> {
+    let over = entry.options.tools.get(&*tool.name);
+    if over.is_some_and(|over| over.disabled) {
+        return None;
+    }
+    let (mut tool, is_changed) = match pins.state(&entry.id, &entry.options, tool) {
+        None | Some(PinState::Approved) => (tool.clone(), false),
+        Some(PinState::Changed(approved)) => (*approved, true),
+        Some(PinState::New) => return None,
+    };
+    clean_tool(&mut tool);
+    let upstream_name: Arc<str> = tool.name.as_ref().into();
+    let schema = tool.input_schema.clone();
+    let reshaped = match over {
+        Some(over) => Reshaped::of(tool, over)?,
+        None => Reshaped { tool, arguments: FixedArguments::default() },
+    };
+    Some(Offered { tool: reshaped.tool, upstream_name, schema, arguments: reshaped.arguments, is_changed })
+}
