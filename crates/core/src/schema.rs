@@ -62,6 +62,10 @@ struct Located {
 /// Times that parts of a schema are applied to a value of which every problem is found. Each may take kilobytes while it is written down.
 const EVERY_PROBLEM: u64 = 10_000;
 
+/// Why a schema is not built whose validator would be far larger than it.
+const MULTIPLIES: &str =
+    "its references multiply, below `unevaluatedProperties`, `unevaluatedItems` or schemas with an `$id`";
+
 /// Most problems reported of one bad input: enough to mend it, short enough to read.
 const SHOWN: usize = 5;
 
@@ -207,6 +211,9 @@ impl Compiled {
         order::put_first_what_rules_out(&mut schema);
         order::look_for_required_first(&mut schema);
         let mut unrolled = cost::unrolled(&schema).ok_or("its references are nested too deep")?;
+        if !cost::building::is_built_soon(&schema) {
+            return Err(MULTIPLIES.to_owned());
+        }
         let built = match pattern::options().build(&schema) {
             // References may lead to what was left out.
             Err(error)
@@ -278,7 +285,7 @@ impl Compiled {
 
 impl Located {
     fn of(schema: &Value) -> Option<Self> {
-        let schema = located::located(schema)?;
+        let schema = located::located(schema).filter(cost::building::is_built_soon)?;
         Some(Self { validator: pattern::options().build(&schema).ok()?, schema })
     }
 

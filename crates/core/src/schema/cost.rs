@@ -4,6 +4,7 @@
 //! 2^40 times. What is counted here is how often a part of the schema is applied to a part of the value. Every pair is counted once and
 //! remembered, so counting takes no longer than there are pairs, and ends at a limit.
 
+pub(super) mod building;
 mod lists;
 mod repeats;
 mod targets;

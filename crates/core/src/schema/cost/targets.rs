@@ -22,6 +22,11 @@ impl<'s> Targets<'s> {
         Self { root, named, known: HashMap::new() }
     }
 
+    /// Returns `true` if references are not followed, because they could lead to too many schemas.
+    pub(super) fn has_too_many_names(&self) -> bool {
+        self.named.len() > MOST_NAMES
+    }
+
     /// The schemas that `reference` may lead to.
     pub(super) fn of(&mut self, reference: &'s str) -> Rc<[&'s Value]> {
         if let Some(targets) = self.known.get(reference) {
@@ -34,7 +39,7 @@ impl<'s> Targets<'s> {
 
     /// The schemas that a reference may name: all whose names end alike. None for one that leads out of the document.
     fn find(&self, reference: &str) -> Vec<&'s Value> {
-        if self.named.len() > MOST_NAMES {
+        if self.has_too_many_names() {
             return Vec::new();
         }
         let (document, fragment) = reference.split_once('#').unwrap_or((reference, ""));
