@@ -18,10 +18,7 @@ use gatewright_core::{
         service::RequestContext,
     },
 };
-use serde_json::{
-    Value,
-    value::{RawValue, to_raw_value},
-};
+use serde_json::value::{RawValue, to_raw_value};
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 use crate::{

@@ -146,10 +146,9 @@ async fn of_two_instances_on_redis_one_decides_and_both_know() {
     };
     let (one, other) = (instance().await, instance().await);
     let own = record(1, "user:alice", None);
-    let (first, second) = tokio::join!(
-        one.request(own.clone(), &Claimant::default(), 20),
-        other.request(own.clone(), &Claimant::default(), 20)
-    );
+    let caller = Claimant::default();
+    let (first, second) =
+        tokio::join!(one.request(own.clone(), &caller, 20), other.request(own.clone(), &caller, 20));
     assert_eq!(first.unwrap(), second.unwrap(), "the same call waits once");
     let alice = Approver::User { subject: "user:alice", holds: &|_| false };
     let ops = Approver::Operator("ops");
