@@ -47,7 +47,7 @@ impl Invoker {
         let Some(sealed) = sealed else {
             return Ok(Brought { answers: Answers { responses, ..Answers::default() }, answered: None });
         };
-        if let Some(state) = self.sealer().open_approval(principal, object, &sealed) {
+        if let Some(state) = self.approvals().sealer().open_approval(principal, object, &sealed) {
             let (answered, state) = Answered::of(state, &mut responses);
             return Ok(Brought {
                 answers: Answers { responses, state, held: None },

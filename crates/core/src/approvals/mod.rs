@@ -14,6 +14,7 @@ mod sealed;
 mod settled;
 mod state;
 mod store;
+mod waiting;
 
 pub(crate) use asking::Passage;
 pub use record::{

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use super::{ApprovalStore, record::now_ms, sealed::Write, store::Entry};
+use super::{ApprovalStore, record::now_ms, sealed::Write, waiting::Entry};
 use crate::RecordsError;
 
 /// Name of the record.

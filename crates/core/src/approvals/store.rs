@@ -9,7 +9,6 @@ use std::{
 };
 
 use data_encoding::HEXLOWER;
-use serde::{Deserialize, Serialize};
 use tokio::sync::Notify;
 
 use super::{
@@ -18,16 +17,12 @@ use super::{
     caller::{CallerRecord, Stands},
     record::now_ms,
     sealed::{SealedRecords, Write},
+    waiting::{Entry, has_room},
 };
 use crate::{
-    Claimant, MemoryRecords, Portion, Principal, RecordsError, RequestDigest, RequestObject, SealKey,
-    SharedRecords, access::Sealer,
+    Claimant, MemoryRecords, Principal, RecordsError, RequestDigest, SealKey, SharedRecords, access::Sealer,
 };
 
-/// Approvals that wait at the same time, of all callers.
-const MOST_WAITING: usize = 500;
-/// Scripts that an approval is known to be waited for by; more go on with the next look of their clients.
-const MOST_RUNS: usize = 32;
 /// Time for which an approval stands that is given for an hour.
 const HOUR: Duration = Duration::from_secs(3_600);
 /// Name of the list.
@@ -57,25 +52,6 @@ impl From<RecordsError> for NotRequested {
 /// A decision that was taken for its request.
 pub(super) type Taken = Result<Standing, Option<String>>;
 
-/// An approval that waits, as the list has it.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-pub(super) struct Entry {
-    pub(super) id: String,
-    subject: String,
-    /// The subject or networks whose shares it takes part of.
-    #[serde(default)]
-    parties: Vec<String>,
-    client: Option<String>,
-    #[serde(flatten)]
-    object: RequestObject,
-    policy: String,
-    digest: String,
-    pub(super) expires_ms: u64,
-    /// Scripts that make the call, at most [`MOST_RUNS`].
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub(super) runs: Vec<String>,
-}
-
 impl ApprovalStore {
     /// Approvals in the memory of this process.
     pub fn in_memory() -> Self {
@@ -99,7 +75,7 @@ impl ApprovalStore {
     }
 
     /// The sealer of states: those of a store in memory are good as long as the record of those that were used.
-    pub(super) fn sealer(&self) -> Sealer {
+    pub(crate) fn sealer(&self) -> Sealer {
         Sealer::new(self.records.key())
     }
 
@@ -223,25 +199,11 @@ impl ApprovalStore {
         claimant: &Claimant,
         most_of_caller: usize,
     ) -> Result<ApprovalRecord, NotRequested> {
-        let entry = Entry {
-            id: record.id.clone(),
-            subject: record.subject.clone(),
-            parties: claimant.parties().map(|(party, _)| party).collect(),
-            client: record.client.clone(),
-            object: record.object.clone(),
-            policy: record.policy.clone(),
-            digest: record.digest.clone(),
-            expires_ms: record.expires_ms,
-            runs: record.run.iter().cloned().collect(),
-        };
+        let entry = Entry::of(&record, claimant);
         let has_room = self
             .change_list(|list| {
                 if let Some(one) = list.iter_mut().find(|one| one.id == entry.id) {
-                    let (room, added) = (MOST_RUNS.saturating_sub(one.runs.len()), entry.runs.iter());
-                    let added = added.filter(|run| !one.runs.contains(run)).take(room);
-                    let added: Vec<String> = added.cloned().collect();
-                    one.runs.extend_from_slice(&added);
-                    return (!added.is_empty(), true);
+                    return (one.add_runs(&entry.runs), true);
                 }
                 let has_room = has_room(list, claimant, &entry.subject, most_of_caller);
                 if has_room {
@@ -431,19 +393,6 @@ fn caller_name(principal: &Principal) -> Vec<u8> {
     name
 }
 
-/// Returns `true` if one more of `claimant` may wait: a quarter of the free places at most, and the first one as long as there is one.
-fn has_room(list: &[Entry], claimant: &Claimant, subject: &str, most_of_caller: usize) -> bool {
-    let Some(free) = MOST_WAITING.checked_sub(list.len() + 1) else { return false };
-    let own = |is_own: &dyn Fn(&Entry) -> bool| list.iter().filter(|one| is_own(one)).count();
-    let share = Portion::UpTo(most_of_caller);
-    let mut parties = claimant.parties().peekable();
-    if parties.peek().is_none() {
-        // Callers without a name and an address count as one.
-        return own(&|one| one.subject == subject) < most_of_caller;
-    }
-    parties.all(|(party, times)| share.allows(own(&|one| one.parties.contains(&party)), times, 1, free))
-}
-
 fn is_id(id: &str) -> bool {
     id.strip_prefix("apr_").is_some_and(|rest| rest.len() == 32 && HEXLOWER.decode(rest.as_bytes()).is_ok())
 }
@@ -469,51 +418,6 @@ fn event(record: &ApprovalRecord, kind: ApprovalEventKind) -> ApprovalEvent {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn waiting(claimant: &Claimant, subject: &str, most: usize) -> impl FnMut(&mut Vec<Entry>) -> bool {
-        move |list| {
-            let may = has_room(list, claimant, subject, most);
-            if may {
-                list.push(Entry {
-                    id: String::new(),
-                    subject: subject.to_owned(),
-                    parties: claimant.parties().map(|(party, _)| party).collect(),
-                    client: None,
-                    object: RequestObject::Tool("a:b".to_owned()),
-                    policy: String::new(),
-                    digest: String::new(),
-                    expires_ms: 0,
-                    runs: Vec::new(),
-                });
-            }
-            may
-        }
-    }
-
-    #[test]
-    fn many_subjects_with_all_they_may_have_leave_room_for_others() {
-        let mut list = Vec::new();
-        for n in 0..25 {
-            let subject = format!("s{n}");
-            let claimant = Claimant::new(Some(subject.as_str().into()), None, &[]);
-            while waiting(&claimant, &subject, 20)(&mut list) {}
-        }
-        for n in 0..20 {
-            let subject = format!("late{n}");
-            let claimant = Claimant::new(Some(subject.as_str().into()), None, &[]);
-            assert!(waiting(&claimant, &subject, 20)(&mut list), "{n} {}", list.len());
-        }
-    }
-
-    #[test]
-    fn callers_without_names_have_shares_by_network_and_those_without_addresses_count_as_one() {
-        let mut list = Vec::new();
-        let at = |address: &str| Claimant::new(None, Some(address.parse().unwrap()), &[]);
-        while waiting(&at("192.0.2.1"), "anonymous", 20)(&mut list) {}
-        assert_eq!(list.len(), 20);
-        assert!(waiting(&at("198.51.100.1"), "anonymous", 20)(&mut list));
-        assert!(!waiting(&Claimant::default(), "anonymous", 20)(&mut list));
-    }
 
     #[test]
     fn states_of_a_store_in_memory_open_in_that_store_alone() {
