@@ -186,7 +186,7 @@ async fn one_answer_of_many_small_values_leaves_the_host_its_memory() {
         list("0", 250_000),
         list(r#"{"a":1}"#, 125_000),
         list("[0]", 125_000),
-        list(r#"{"id":1,"name":"ann","ok":true}"#, 83_000),
+        list(r#"{"id":1,"name":"ann","ok":true}"#, 60_000),
     ];
     let names =
         (0..2 * shapes.len()).map(|n| json!({"name": format!("t{n}"), "inputSchema": {"type": "object"}}));
@@ -202,8 +202,12 @@ async fn one_answer_of_many_small_values_leaves_the_host_its_memory() {
     });
     let url = served_over_http(tools).await;
     for tool in 0..8 {
-        let server =
-            Served::start(&format!("http: {{ sessions: false }}\napps:\n  a: {{ url: '{url}' }}\n"), &[]);
+        let server = Served::start(
+            &format!(
+                "http: {{ sessions: false }}\ncodecall: {{ vm: {{ timeoutMs: 20000 }} }}\napps:\n  a: {{ url: '{url}' }}\n"
+            ),
+            &[],
+        );
         execute(&server, "return 1").await;
         let before = peak(&server);
         let script = format!(
