@@ -23,7 +23,7 @@ use gatewright::{
 };
 use serde_json::json;
 
-type Result<T> = std::result::Result<T, Box<dyn Error>>;
+type Done<T> = Result<T, Box<dyn Error>>;
 
 /// Plans under way at the same time.
 const WIDTH: u64 = 4;
@@ -78,7 +78,7 @@ struct Scene {
 }
 
 #[tokio::main]
-async fn measure(plans: u64, rounds: u64) -> Result<()> {
+async fn measure(plans: u64, rounds: u64) -> Done<()> {
     let memory = Executions::in_memory(ExecutionsConfig::default());
     let mut scenes = vec![
         scene("without journals", Builder::new("bench", "1").without_journals()).await?,
@@ -117,7 +117,7 @@ async fn measure(plans: u64, rounds: u64) -> Result<()> {
     Ok(())
 }
 
-async fn scene(name: &'static str, builder: Builder) -> Result<Scene> {
+async fn scene(name: &'static str, builder: Builder) -> Done<Scene> {
     let config: CodeCallConfig = serde_json::from_value(json!({"worker": {"workers": 2, "maxWorkers": 4}}))?;
     let running = builder.app("desk", Arc::new(LocalApp::start(Desk).await?)).code_mode(config).build()?;
     let (client_end, server_end) = memory_transport();
@@ -132,9 +132,9 @@ async fn scene(name: &'static str, builder: Builder) -> Result<Scene> {
 }
 
 /// Runs plans. Returns the CPU time of one, in microseconds.
-async fn run(scene: &Scene, plans: u64) -> Result<f64> {
+async fn run(scene: &Scene, plans: u64) -> Done<f64> {
     let before = cpu_ticks()?;
-    let of_one = async |first: u64| -> Result<()> {
+    let of_one = async |first: u64| -> Done<()> {
         for plan in (first..plans).step_by(WIDTH as usize) {
             let input = json!({"script": SCRIPT, "context": {"plan": format!("p{plan}-")}});
             let arguments = input.as_object().cloned().unwrap_or_default();
@@ -162,7 +162,7 @@ fn spread(took: &[f64]) -> (f64, f64, f64) {
 }
 
 /// Time of this process, of its children, and of those that it waited for.
-fn cpu_ticks() -> Result<u64> {
+fn cpu_ticks() -> Done<u64> {
     let own = std::process::id();
     let mut ticks = 0;
     for entry in fs::read_dir("/proc")?.flatten() {
@@ -208,7 +208,7 @@ impl Redis {
         Some(Self { child, port })
     }
 
-    async fn executions(&self) -> Result<Executions> {
+    async fn executions(&self) -> Done<Executions> {
         let storage =
             json!({"tokenStorage": {"type": "redis", "config": {"host": "127.0.0.1", "port": self.port}}});
         let config: AuthConfig = serde_json::from_value(storage)?;

@@ -224,13 +224,16 @@ impl PolicyEngine for CedarPolicies {
     }
 
     fn may_permit(&self, principal: &Principal, object: &PolicyObject<'_>) -> bool {
-        if self.is_unclear(object) {
-            return false;
-        }
         let (_, class) = self.class(principal, object);
-        let is_template = matches!(object, PolicyObject::Template { .. });
         let permits = |at: usize| self.rules[at].grant != Grant::Forbid;
-        class.may_pass(permits) || (is_template && !self.facts.resources.is_empty() && class.stop.is_none())
+        match object {
+            // Its URI is unknown to conditions, and what is open stays so.
+            PolicyObject::Resource(resource) if !resource.is_plain => {
+                !self.is_unclear(object) && class.open.is_empty() && class.may_pass(permits)
+            }
+            PolicyObject::Template { .. } if !self.facts.resources.is_empty() => class.stop.is_none(),
+            _ => class.may_pass(permits),
+        }
     }
 }
 

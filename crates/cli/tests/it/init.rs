@@ -198,7 +198,8 @@ fn servers_that_cannot_run_and_files_that_cannot_be_read_are_told_and_the_rest_i
 #[test]
 fn secrets_go_only_into_a_folder_of_the_user_and_what_is_there_stays() {
     let secret = json!({"mcpServers": {"a": {"command": "x", "env": {"API_KEY": "hush"}}}});
-    let cases: [(&str, fn(&Path), &str); 6] = [
+    type Case = (&'static str, fn(&Path), &'static str);
+    let cases: [Case; 6] = [
         (
             "link",
             |work| symlink("../leak", work.join("gatewright.secrets")).unwrap(),

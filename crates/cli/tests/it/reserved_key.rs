@@ -7,6 +7,7 @@ use crate::{
     served::Served,
 };
 
+const CONFIG: &str = "http: { sessions: false }\napps:\n  crm: { builtin: crm }\n";
 const KEY: &str = "$serde_json::private::RawValue";
 
 /// An object that the library would read as JSON nested a thousand levels deep.
@@ -19,7 +20,7 @@ fn nested() -> Value {
 
 #[tokio::test]
 async fn a_request_with_the_reserved_key_anywhere_is_refused_and_the_next_one_answered() {
-    let server = Served::start("apps:\n  crm: { builtin: crm }\n", &[]);
+    let server = Served::start(CONFIG, &[]);
     let invoke = json!({"name": "codecall:invoke", "arguments": nested()});
     for message in [
         json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": invoke}),
@@ -37,7 +38,7 @@ async fn a_request_with_the_reserved_key_anywhere_is_refused_and_the_next_one_an
 
 #[tokio::test]
 async fn a_script_with_the_reserved_key_fails_or_returns_and_the_next_one_runs() {
-    let server = Served::start("apps:\n  crm: { builtin: crm }\n", &[]);
+    let server = Served::start(CONFIG, &[]);
     let made = format!("const made = JSON.parse({});", json!(nested().to_string()));
     let called = execute(&server, &format!("{made} return await callTool('crm:users_list', made)")).await.1;
     assert_eq!(called["status"], "tool_error", "{called}");

@@ -183,7 +183,8 @@ async fn everything(site: &Site, notes: &Notes) -> (Secrets, Vec<String>) {
     let page = stranger.open(&gate, &gate.ask("app", CALLBACK, "crm:read")).await;
     assert!(page.body.contains("name=\"password\""), "{}", page.body);
     let wrong: Answer = stranger.submit(&gate, &page.body).await;
-    assert_eq!(wrong.status, 401, "{}", wrong.body);
+    let shown = stranger.open(&gate, wrong.header("location")).await;
+    assert_eq!((wrong.status, shown.status), (303, 401), "{}", shown.body);
     for person in [&person, &stranger] {
         for (name, value) in &person.cookies {
             secrets.add(&format!("the cookie {name}"), value.as_str());
