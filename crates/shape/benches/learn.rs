@@ -3,7 +3,7 @@
 use std::hint::black_box;
 
 use criterion::{Criterion, criterion_group, criterion_main};
-use gatewright_shape::{Shape, Witness, keep_digits};
+use gatewright_shape::{Digits, Shape, Witness, keep_digits};
 use serde_json::{Value, json};
 
 fn record(n: usize) -> Value {
