@@ -340,6 +340,8 @@ impl Registry {
     /// Called with the lock of `apps` held, so that snapshots appear in order.
     fn rebuild(&self, apps: &[AppEntry]) {
         let old = self.snapshot.load_full();
+        // First: an app that comes up meanwhile has no tools here, and is waited for until the next snapshot.
+        let starting = apps.iter().filter_map(|app| Some((app.clone(), app.starting_until()?))).collect();
         let up = apps.iter().filter(|entry| entry.app.health() == AppHealth::Up);
         let catalogs: Vec<(&AppEntry, Arc<Catalog>)> = up.map(|entry| (entry, entry.app.catalog())).collect();
         let known = |name: &str| old.tool(name).cloned().into_iter().collect();
@@ -349,7 +351,7 @@ impl Registry {
         let mut new = build(&catalogs, &prefixes, self.names, false, &pins, &known);
         new.prefixes = prefixes;
         new.apps = apps.to_vec();
-        new.starting = apps.iter().filter_map(|app| Some((app.clone(), app.starting_until()?))).collect();
+        new.starting = starting;
         new.personal = apps.iter().filter(|app| app.app.per_caller().is_some()).cloned().collect();
         let differs = new.differs(&old);
         self.snapshot.store(Arc::new(new));
