@@ -227,7 +227,7 @@ async function decideAt(port) {
   const url = `http://127.0.0.1:${port}/console/approvals`;
   const page = await (await fetch(url)).text();
   const csrf = page.match(/name="csrf" value="([^"]+)"/)?.[1];
-  for (const [, entry] of page.matchAll(/<li><h2(.*?)<\/form><\/li>/gs)) {
+  for (const [, entry] of page.matchAll(/<h2 id="approval(.*?)<\/form>/gs)) {
     const id = entry.match(/name="id" value="([^"]+)"/)[1];
     const plan = entry.match(/id: &quot;([cp]\d+)-1&quot;/)?.[1];
     if (!plan) throw new Error(`an approval of no plan: ${entry}`);
