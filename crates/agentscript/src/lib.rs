@@ -37,7 +37,6 @@ pub use plan::{
 };
 pub use policy::ScriptPolicy;
 pub use pool::{Adapter, MOST_LEVELS, PoolConfig, PoolStats, RunRequest, WorkerCommand, WorkerPool};
-pub use protocol::weight as json_weight;
 pub use rejection::Rejection;
 pub use sanitize::Sanitizer;
 pub use script::Script;

@@ -147,56 +147,6 @@ pub(crate) fn parse(bytes: &[u8]) -> Result<Frame<'_>, FrameError> {
     Ok(Frame { kind, run, id, head: text(head)?, body: text(body)? })
 }
 
-/// Deepest nesting of JSON text that passes between a run and its host.
-pub(crate) const MAX_DEPTH: usize = 100;
-
-/// Memory of one JSON value once it is read, in bytes, its text apart.
-const VALUE_BYTES: u64 = 80;
-/// Memory of an object and an array beside that of their values, unless they are empty: they have room for several.
-const OBJECT_BYTES: u64 = 400;
-const ARRAY_BYTES: u64 = 240;
-
-/// Memory that JSON text takes together with the values it is read into, in bytes; `None` when it nests deeper than 100 levels.
-pub fn weight(json: &str) -> Option<u64> {
-    let (mut depth, mut in_string, mut escaped) = (0_usize, false, false);
-    let (mut values, mut bytes, mut opened) = (1_u64, json.len() as u64, 0);
-    for byte in json.bytes() {
-        if in_string {
-            match byte {
-                _ if escaped => escaped = false,
-                b'\\' => escaped = true,
-                b'"' => in_string = false,
-                _ => {}
-            }
-            continue;
-        }
-        if opened > 0 && !byte.is_ascii_whitespace() {
-            bytes += if matches!(byte, b']' | b'}') { 0 } else { opened };
-            opened = 0;
-        }
-        match byte {
-            b'"' => in_string = true,
-            b'[' | b'{' => {
-                depth += 1;
-                values += 1;
-                opened = if byte == b'{' { OBJECT_BYTES } else { ARRAY_BYTES };
-                if depth > MAX_DEPTH {
-                    return None;
-                }
-            }
-            b',' => values += 1,
-            b']' | b'}' => depth = depth.saturating_sub(1),
-            _ => {}
-        }
-    }
-    Some(bytes + values * VALUE_BYTES)
-}
-
-/// Tests for JSON text that nests deeper than [`MAX_DEPTH`].
-pub(crate) fn too_deep(json: &str) -> bool {
-    weight(json).is_none()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -227,24 +177,5 @@ mod tests {
         let mut utf8 = bytes;
         *utf8.last_mut().unwrap() = 0xff;
         assert_eq!(parse(&utf8), Err(FrameError::Malformed));
-    }
-
-    #[test]
-    fn many_small_values_weigh_more_than_one_long_text() {
-        let text = format!("\"{}\"", "x,[{".repeat(1_000));
-        assert_eq!(weight(&text), Some(text.len() as u64 + VALUE_BYTES));
-        let list = format!("[{}0]", "[],".repeat(1_000));
-        assert!(weight(&list).unwrap() > 2_000 * VALUE_BYTES);
-        let beyond_empty = |text: &str, empty: &str| weight(text).unwrap() - weight(empty).unwrap();
-        assert_eq!(beyond_empty("{ }", "{}"), 1);
-        assert_eq!(beyond_empty("{ \"\":1}", "{}"), OBJECT_BYTES + 5);
-        assert_eq!(beyond_empty("[1]", "[]"), ARRAY_BYTES + 1);
-    }
-
-    #[test]
-    fn brackets_inside_strings_are_not_nesting() {
-        assert!(!too_deep(&format!("\"{}\"", "[".repeat(500))));
-        assert!(!too_deep(&"[".repeat(100)));
-        assert!(too_deep(&"[".repeat(101)));
     }
 }

@@ -1,5 +1,6 @@
 //! The catalog of one app, read whole from its server.
 
+use gatewright_json::{Unreadable, count_values};
 use rmcp::{
     ErrorData, RoleClient, ServiceError,
     model::{PaginatedRequestParams, Prompt, Resource, ResourceTemplate, ServerCapabilities, Tool},
@@ -7,7 +8,7 @@ use rmcp::{
 };
 use serde::Serialize;
 
-use crate::bulk::{Unreadable, count_values, off_thread};
+use crate::bulk::off_thread;
 
 /// Tools, resources and prompts of an app, under its own names, in its own order.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -101,7 +102,7 @@ impl Meter {
             Unreadable::TooMany => {
                 too_large(list, format!("its lists have more than {most_values} keys and values in all"))
             }
-            Unreadable::ReservedKey => too_large(list, why.to_string()),
+            why => too_large(list, why.to_string()),
         })?;
         Ok(items)
     }

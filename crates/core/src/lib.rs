@@ -64,12 +64,13 @@ pub use approvals::{
     Standing,
 };
 pub use authenticator::{AuthRefusal, Authenticator};
-pub use bulk::{Unreadable, begin_off_thread, count_values, off_thread, read_json};
+pub use bulk::{begin_off_thread, off_thread};
 pub use catalog::{Catalog, CatalogError, CatalogLimit};
 pub use credentials::{Authorize, BearerToken, UserCredentials};
 pub use error::{InvokeError, REQUEST_CANCELLED, whole_seconds};
 pub use files::read_file;
 pub use gateway::{Gateway, GatewayConfig, METHODS, SessionLogLevel, shed_unused};
+pub use gatewright_json::{Unreadable, count_values, read_json};
 pub use hidden_text::{HiddenText, hidden_in, show_hidden};
 pub use invalid_field::InvalidField;
 pub use invoker::{Invoker, RateLimiter, RestsOn, ResultListener, RetryAfter, StateHome};

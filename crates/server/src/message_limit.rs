@@ -29,8 +29,8 @@ pub(crate) enum OverLimit {
     Meta(usize),
     /// It is long, and not JSON.
     NotJson,
-    /// An object has a key that is reserved.
-    Reserved,
+    /// It cannot be read, whatever its size.
+    Unreadable(Unreadable),
 }
 
 /// Keys and values that a body may have where it may be `most_bytes` long.
@@ -43,7 +43,7 @@ pub(crate) fn check(body: &[u8], most_bytes: usize) -> Result<(), OverLimit> {
     let most = most_values(most_bytes);
     let count = count_values(body, most).map_err(|why| match why {
         Unreadable::TooMany => OverLimit::Body(most),
-        Unreadable::ReservedKey => OverLimit::Reserved,
+        why => OverLimit::Unreadable(why),
     })?;
     let has_few = |message: &[u8], count: usize| -> Result<(), OverLimit> {
         let besides = count - of_arguments(message, most)?.min(count);
@@ -152,7 +152,10 @@ mod tests {
     fn a_reserved_key_is_refused_wherever_it_stands() {
         let body = call(r#"{"name":"t","arguments":{"a":[{"$serde_json::private::RawValue":"1"}]}}"#);
         for body in [body.clone(), format!("[{body}]")] {
-            assert_eq!(check(body.as_bytes(), MOST_BYTES), Err(OverLimit::Reserved));
+            assert_eq!(
+                check(body.as_bytes(), MOST_BYTES),
+                Err(OverLimit::Unreadable(Unreadable::ReservedKey))
+            );
         }
     }
 

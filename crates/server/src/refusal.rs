@@ -2,7 +2,7 @@
 
 use axum::body::Body;
 use bytes::Bytes;
-use gatewright_core::{AuthRefusal, NoShare, Revision, Unreadable};
+use gatewright_core::{AuthRefusal, NoShare, Revision};
 use http::{HeaderValue, Response, StatusCode, header, response::Parts};
 use http_body_util::BodyExt;
 use rmcp::model::{ErrorCode, ErrorData};
@@ -228,7 +228,7 @@ pub(crate) fn encoded() -> Response<Body> {
 pub(crate) fn over_limit(why: OverLimit, body: &[u8]) -> Response<Body> {
     let message = match why {
         OverLimit::NotJson => return not_a_message(body),
-        OverLimit::Reserved => return invalid_request(&Unreadable::ReservedKey.to_string()),
+        OverLimit::Unreadable(why) => return invalid_request(&why.to_string()),
         OverLimit::Body(most) => format!(
             "Invalid Request: the body has more than {most} keys and values; send less at once, or long data as one string. The limit is one \
              for 16 bytes of `http.maxBodyBytes`"

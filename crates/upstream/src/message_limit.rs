@@ -82,7 +82,7 @@ impl MessageLimit {
                     "an app sent a message of too many keys and values; see `maxMessageBytes`");
                 self.too_many_values()
             }
-            Unreadable::ReservedKey => {
+            why => {
                 tracing::warn!(app.id = %self.id, "a message of an app was skipped: {why}");
                 failed(
                     format!("the answer of the server behind `{}` cannot be read: {why}", self.id),

@@ -70,7 +70,7 @@ mod tests {
                 assert!(names::is_own(&name), "{name}");
             }
         }
-        for name in [names::DEADLOCK, names::HOST, names::RESULT_SIZE, names::RESULT_DEPTH] {
+        for name in [names::DEADLOCK, names::HOST, names::RESULT_SIZE, names::RESULT_UNREADABLE] {
             assert!(names::is_own(name), "{name}");
         }
         assert!(!names::is_own("RateLimitError") && !names::is_own("TypeError"));

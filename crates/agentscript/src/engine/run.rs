@@ -2,6 +2,7 @@
 
 use std::{rc::Rc, time::Instant};
 
+use gatewright_json::weight;
 use rquickjs::{Ctx, Function, Object, Value};
 
 use super::{
@@ -14,7 +15,7 @@ use super::{
     state::RunState,
     texts::Text,
 };
-use crate::{limits::Limits, messages::RunSettings, outcome::RunError, protocol, script::Script, validate};
+use crate::{limits::Limits, messages::RunSettings, outcome::RunError, script::Script, validate};
 
 impl Realm {
     /// Runs `script` with `context` (JSON text) as `codecallContext`. Returns its value as JSON text.
@@ -133,16 +134,14 @@ const GC_THRESHOLD: usize = 2 * 1024 * 1024;
 const MIN_STACK: usize = 64 * 1024;
 const MAX_STACK: usize = 8 * 1024 * 1024;
 
-/// Refuses a result that is too long or nests too deep.
+/// Refuses a result that is too long, nests too deep or has the reserved key.
 fn check_size(result: &str, limits: &Limits) -> Result<(), RunError> {
     if result.len() as u64 > limits.result_bytes {
         return Err(limit_errors::result_size(result.len(), limits.result_bytes));
     }
-    if protocol::too_deep(result) {
-        let message = format!("the result is nested deeper than {} levels", protocol::MAX_DEPTH);
-        return Err(RunError::runtime(names::RESULT_DEPTH, message));
-    }
-    Ok(())
+    weight(result).map(drop).map_err(|why| {
+        RunError::runtime(names::RESULT_UNREADABLE, format!("the result cannot be read: {why}"))
+    })
 }
 
 /// Runs until the script's promise settles, nothing can settle it any more, or the run must end.

@@ -15,6 +15,7 @@ use std::{
 };
 
 use futures::FutureExt;
+use gatewright_json::{Unreadable, read_json, weight};
 use serde_json::value::RawValue;
 
 use super::{
@@ -29,7 +30,7 @@ use crate::{
     limits::Limits,
     outcome::{CallRecord, CallStatus, PROGRESS_BYTES, PROGRESS_VALUES, RunError, RunResult, WorkerError},
     plan::{MAX_WARNINGS, PLAN_BYTES, PlanFacts, PlanRefusal, PlanVerdict, PlanWarning},
-    protocol::{self, Frame, FrameError, MessageKind},
+    protocol::{Frame, FrameError, MessageKind},
 };
 
 /// Bytes of a frame beside its limited part.
@@ -259,7 +260,7 @@ impl Record {
         // Facts take a few times the memory of their text.
         self.check_host(FACTS_WEIGHT * frame.body.len() as u64)?;
         let facts: PlanFacts =
-            serde_json::from_str(frame.body).map_err(|_| RunEnd::from(WorkerError::MessageInvalid))?;
+            read_json(frame.body).map_err(|_| RunEnd::from(WorkerError::MessageInvalid))?;
         for note in facts.notes.iter().take(MAX_WARNINGS) {
             self.warnings.push(PlanWarning { at: note.at, message: note.message() });
         }
@@ -342,7 +343,7 @@ impl Record {
     /// Keeps a value of `progress`, and returns what passes it on to the host if that is not done too often.
     fn keep_progress(&mut self, json: &str, host: &Arc<dyn Host>) -> Result<Option<Answering>, RunEnd> {
         let invalid = || RunEnd::from(WorkerError::MessageInvalid);
-        if json.len() > PROGRESS_BYTES || protocol::too_deep(json) {
+        if json.len() > PROGRESS_BYTES || weight(json).is_err() {
             return Err(invalid());
         }
         let value = RawValue::from_string(json.to_owned()).map_err(|_| invalid())?;
@@ -370,15 +371,15 @@ impl Record {
         &self,
         frame: &Frame<'_>,
         function: HostFunction,
-        too_deep: bool,
+        unreadable: Option<Unreadable>,
         input: Box<RawValue>,
         resumed: Option<Resumed>,
         host: &Arc<dyn Host>,
     ) -> Result<Answering, RunEnd> {
         let (id, host, name) = (frame.id, Arc::clone(host), frame.head.to_owned());
         let is_call = function != HostFunction::GetTool;
-        if too_deep && is_call {
-            let message = format!("the input is nested deeper than {} levels", protocol::MAX_DEPTH);
+        if let Some(why) = unreadable.filter(|_| is_call) {
+            let message = format!("the input cannot be read: {why}");
             let failure =
                 ToolFailure { code: "VALIDATION_ERROR".to_owned(), message, ..ToolFailure::default() };
             return Ok(Box::pin(async move { Answer::To { id, is_call, answer: Some(Err(failure)) } }));

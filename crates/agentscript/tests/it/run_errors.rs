@@ -304,7 +304,7 @@ async fn a_bad_result_is_placed_at_the_return_it_came_from() {
         );
     }
     for (returns, line) in [("if (o) return deep;\nreturn 1", 2), ("return deep", 2)] {
-        let name = "ResultDepthError".to_owned();
+        let name = "ResultUnreadableError".to_owned();
         assert_eq!(place(&format!("{deep}\n{returns}")).await, (name, Some(line)), "{returns}");
     }
     let large = "if ('x'.length)\n  return 'x'.repeat(2 << 20);\nreturn 1";

@@ -85,7 +85,9 @@ async fn a_cycle_or_a_to_json_behind_a_getter_is_a_runtime_error() {
 #[tokio::test]
 async fn a_result_nested_too_deep_is_a_runtime_error() {
     let outcome = run("let a = []; for (let i = 0; i < 150; i++) a = [a]; return a").await;
-    assert!(matches!(outcome.result, Err(RunError::RuntimeError { name, .. }) if name == "ResultDepthError"));
+    assert!(
+        matches!(outcome.result, Err(RunError::RuntimeError { name, .. }) if name == "ResultUnreadableError")
+    );
 }
 
 #[tokio::test]

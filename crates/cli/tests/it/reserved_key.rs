@@ -42,7 +42,19 @@ async fn a_script_with_the_reserved_key_fails_or_returns_and_the_next_one_runs()
     let made = format!("const made = JSON.parse({});", json!(nested().to_string()));
     let called = execute(&server, &format!("{made} return await callTool('crm:users_list', made)")).await.1;
     assert_eq!(called["status"], "tool_error", "{called}");
-    for ending in ["return made", "console.log(made); throw made", "return [made]"] {
+    let prompted = execute(&server, &format!("{made} return await getPrompt('x', made)")).await.1;
+    assert_eq!(prompted["status"], "tool_error", "{prompted}");
+    assert!(prompted["error"]["message"].as_str().unwrap().contains("which is reserved"), "{prompted}");
+    let literal = format!("return await callTool('crm:users_list', {});", nested());
+    for ending in [
+        "return made",
+        "console.log(made); throw made",
+        "return [made]",
+        "progress(made)",
+        "await __safe_parallel([() => getPrompt('x', { a: made })], { settle: true }); return 1",
+        "return await readResource('crm://' + JSON.stringify(made))",
+        &literal,
+    ] {
         let answer = execute(&server, &format!("{made} {ending}")).await.1;
         assert!(answer["status"].is_string(), "{answer}");
     }

@@ -2,8 +2,8 @@
 
 use std::{borrow::Cow, sync::Arc};
 
-use gatewright_agentscript::json_weight;
-use gatewright_core::{ToolEntry, count_values, rmcp::model::JsonObject};
+use gatewright_core::{ToolEntry, rmcp::model::JsonObject};
+use gatewright_json::weight;
 use gatewright_shape::{Digits, keep_digits, spell_long_integers};
 use serde::Deserialize;
 use serde_json::{Value, value::RawValue};
@@ -153,9 +153,8 @@ impl Reading {
     }
 
     fn container(&self, text: &str) -> Option<Read> {
-        count_values(text.as_bytes(), usize::MAX).ok()?;
         // Deeper JSON does not reach scripts.
-        json_weight(text)?;
+        weight(text).ok()?;
         let _: &RawValue = serde_json::from_str(text).ok()?;
         if has_half_of_a_pair(text) {
             return None;

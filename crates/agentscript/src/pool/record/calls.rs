@@ -16,7 +16,7 @@ use crate::{
     host::Host,
     journal::{HostFunction, JournalEntry, Resumed},
     outcome::WorkerError,
-    protocol::{self, Frame, MessageKind},
+    protocol::{Frame, MessageKind},
 };
 
 impl Record {
@@ -95,9 +95,9 @@ impl Record {
             MessageKind::Content => HostFunction::Content,
             _ => HostFunction::GetTool,
         };
-        let weight = protocol::weight(frame.body);
+        let weight = gatewright_json::weight(frame.body);
         let input = match function {
-            HostFunction::CallTool | HostFunction::Content if weight.is_some() => frame.body,
+            HostFunction::CallTool | HostFunction::Content if weight.is_ok() => frame.body,
             _ => "null",
         };
         let recorded = match &mut self.journaled.replaying {
@@ -109,7 +109,7 @@ impl Record {
         }
         self.open_call(frame)?;
         let input = RawValue::from_string(input.to_owned()).map_err(|_| invalid())?;
-        if let (Some(asked), Some(weight), true) =
+        if let (Some(asked), Ok(weight), true) =
             (self.asked.last_mut(), weight, function != HostFunction::GetTool)
         {
             asked.memory = weight;
@@ -144,7 +144,7 @@ impl Record {
             Recorded::New => (JournalEntry::Retried { id: frame.id }, None),
         };
         let is_held = self.journaled.is_in_the_past();
-        let call = self.answer(frame, function, weight.is_none(), input, resumed, host)?;
+        let call = self.answer(frame, function, weight.err(), input, resumed, host)?;
         self.journaled.at_host.insert(frame.id);
         // The script does something: it is to be asked again whether it waits.
         self.journaled.is_idle = false;

@@ -7,7 +7,6 @@ use crate::{
     excerpt,
     outcome::{CallStatus, Inputs, Outcome, RunError, RunResult, Warning, WorkerError},
     plan::{MAX_WARNINGS, PlanRefusal, PlanWarning},
-    protocol,
     script::locate,
 };
 
@@ -24,7 +23,7 @@ impl Record {
             return Err(WorkerError::MessageTooLarge(self.limits.result_bytes).into());
         }
         let invalid = || RunEnd::from(WorkerError::MessageInvalid);
-        self.check_host(protocol::weight(result).ok_or_else(invalid)?)?;
+        self.check_host(gatewright_json::weight(result).map_err(|_| invalid())?)?;
         RawValue::from_string(result.to_owned()).map_err(|_| invalid())
     }
 
