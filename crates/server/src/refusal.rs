@@ -2,7 +2,7 @@
 
 use axum::body::Body;
 use bytes::Bytes;
-use gatewright_core::{AuthRefusal, NoShare, Revision};
+use gatewright_core::{AuthRefusal, NoShare, Revision, read_json};
 use http::{HeaderValue, Response, StatusCode, header, response::Parts};
 use http_body_util::BodyExt;
 use rmcp::model::{ErrorCode, ErrorData};
@@ -259,7 +259,7 @@ fn id_of(message: &[u8]) -> Value {
     }
     // An array would be read as the fields of a struct.
     let is_object = message.trim_ascii_start().starts_with(b"{");
-    let id = serde_json::from_slice::<Id>(message).ok().filter(|_| is_object).and_then(|peek| peek.id);
+    let id = read_json::<Id>(message).ok().filter(|_| is_object).and_then(|peek| peek.id);
     id.filter(|id| id.is_string() || id.is_i64() || id.is_u64()).unwrap_or_default()
 }
 

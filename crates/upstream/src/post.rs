@@ -5,7 +5,7 @@
 use std::{borrow::Cow, collections::HashMap, io};
 
 use futures::{StreamExt as _, stream::BoxStream};
-use gatewright_core::off_thread;
+use gatewright_core::{off_thread, read_json};
 use http::{
     HeaderName, HeaderValue, StatusCode,
     header::{ACCEPT, CONTENT_TYPE, RETRY_AFTER, WWW_AUTHENTICATE},
@@ -186,7 +186,7 @@ async fn refused(
 }
 
 fn json_rpc_error(body: &[u8]) -> Option<ServerJsonRpcMessage> {
-    serde_json::from_slice(body).ok().filter(|message| matches!(message, JsonRpcMessage::Error(_)))
+    read_json(body).ok().filter(|message| matches!(message, JsonRpcMessage::Error(_)))
 }
 
 /// Reads a body of at most `longest` bytes.
@@ -243,6 +243,8 @@ impl EventSize {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::{Value, json};
+
     use super::*;
 
     #[test]
@@ -252,5 +254,19 @@ mod tests {
         assert_eq!(size.add(b": b\r"), 16);
         assert_eq!(size.add(b"\n\r\ndata: c\n\ndata"), 19);
         assert_eq!(size.add(b": d"), 7);
+    }
+
+    #[test]
+    fn data_of_an_error_with_the_reserved_key_is_not_built() {
+        let error = |data: Value| {
+            json!({"jsonrpc": "2.0", "id": 1, "error": {"code": 1, "message": "no", "data": data}})
+                .to_string()
+        };
+        let nested = (0..10).fold(json!(1), |inner, _| {
+            let deep = format!("{}{inner}{}", "[".repeat(100), "]".repeat(100));
+            json!({"$serde_json::private::RawValue": deep})
+        });
+        assert!(json_rpc_error(error(json!({"a": 1})).as_bytes()).is_some());
+        assert!(json_rpc_error(error(nested).as_bytes()).is_none());
     }
 }

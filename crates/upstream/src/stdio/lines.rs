@@ -223,22 +223,23 @@ fn answered_id(head: &[u8], tail: &[u8]) -> Option<RequestId> {
     let head = String::from_utf8_lossy(head);
     let tail = String::from_utf8_lossy(tail);
     let before = head.find("\"result\"").unwrap_or(0);
-    let early = head[..before].find("\"id\"").and_then(|at| read_id(&head[at + 4..]));
+    let after = |at: usize| head[at + 4..].trim_start().strip_prefix(':');
+    let early = head[..before].find("\"id\"").and_then(after).and_then(read_id);
     early.or_else(|| {
         // `…},"jsonrpc":"2.0","id":7}`: the very last member of the message.
         let end = tail.trim_end().strip_suffix('}')?;
         let at = end.rfind("\"id\"")?;
         let value = end[at + 4..].trim_start().strip_prefix(':')?;
         let with_version = value.split_once(",\"jsonrpc\"").map_or(value, |(id, _)| id);
-        serde_json::from_str(with_version.trim()).ok()
+        read_id(with_version)
     })
 }
 
-/// The JSON value after a `:`, when it is an id.
+/// The JSON value at the start of `text`, when it is an id. Nothing is built from an object or an array.
 fn read_id(text: &str) -> Option<RequestId> {
-    let text = text.trim_start().strip_prefix(':')?;
-    let value = serde_json::Deserializer::from_str(text).into_iter::<Value>().next()?.ok()?;
-    serde_json::from_value(value).ok()
+    let text = text.trim_start();
+    let id = || serde_json::Deserializer::from_str(text).into_iter::<Value>().next()?.ok();
+    if text.starts_with(['{', '[']) { None } else { serde_json::from_value(id()?).ok() }
 }
 
 #[cfg(test)]
@@ -267,6 +268,15 @@ mod tests {
             },
             _ => None,
         }
+    }
+
+    #[test]
+    fn an_id_that_is_an_object_is_not_built() {
+        let id = r#"{"$serde_json::private::RawValue":"7"}"#;
+        let line = format!(r#"{{"id":{id},"result":"#);
+        assert_eq!(answered_id(line.as_bytes(), b""), None);
+        assert_eq!(answered_id(b"", format!(r#"","jsonrpc":"2.0","id":{id}}}"#).as_bytes()), None);
+        assert_eq!(answered_id(b"", br#"","id":7,"jsonrpc":"2.0"}"#), Some(RequestId::Number(7)));
     }
 
     #[tokio::test]
