@@ -11,11 +11,13 @@ extern crate self as gatewright_server;
 
 mod batch;
 mod body;
+mod bound;
 pub mod clients;
 mod cluster;
 mod config;
 mod connections;
 mod ctrl_c;
+mod dispatcher;
 mod edge;
 mod gate;
 mod guard;
@@ -38,13 +40,14 @@ mod sse;
 mod stdio;
 mod tls;
 
+pub use bound::Bound;
 pub use cluster::{ClusterConfig, ClusterKey, ClusterRedis};
 pub use config::HttpConfig;
 pub use ctrl_c::until_ctrl_c;
 pub use http_metrics::{Occupancy, Occupied};
 pub use lines::LineTransport;
 pub use relay::{Delivery, FromPeers, NotDelivered, PeerChannel};
-pub use server::{Bound, ServeError, Server, ServerBuilder};
+pub use server::{ServeError, Server, ServerBuilder};
 pub use stdio::{serve_lines, serve_stdio};
 pub use tls::{Certificate, TlsConfig};
 

@@ -1,0 +1,79 @@
+//! Sends each request of a connection to the endpoint or to another route, through the checks at the edge.
+
+use std::{convert::Infallible, net::SocketAddr, sync::Arc};
+
+use axum::{Router, body::Body, extract::ConnectInfo};
+use gatewright_core::{BodyTimeout, CallerAddress, Network, caller_address, proxied_over_https};
+use http::{HeaderValue, Request, Response, header};
+use tokio_util::sync::CancellationToken;
+use tower::ServiceExt;
+
+use crate::{
+    body,
+    edge::{self, Edge},
+    http_metrics::{self, Answered, Route},
+    idle::{self, Times},
+    mcp::{self, Endpoint},
+};
+
+/// Sends each request to the endpoint or to the other routes. The endpoint is not one of the router's routes: its way
+/// costs several microseconds.
+#[derive(Clone)]
+pub(crate) struct Dispatcher {
+    pub(crate) edge: Arc<Edge>,
+    pub(crate) path: Arc<str>,
+    pub(crate) endpoint: Arc<Endpoint>,
+    pub(crate) routes: Router,
+    /// Proxies that are believed about where requests come from.
+    pub(crate) proxies: Arc<[Network]>,
+    pub(crate) keep_alive: KeepAlive,
+    pub(crate) answered: Option<Answered>,
+}
+
+/// Timeouts of connections, and the end of all of them.
+#[derive(Clone)]
+pub(crate) struct KeepAlive {
+    pub(crate) times: Times,
+    pub(crate) stopping: CancellationToken,
+}
+
+impl Dispatcher {
+    pub(crate) async fn answer(
+        self,
+        mut request: Request<Body>,
+        peer: SocketAddr,
+        encrypted: bool,
+    ) -> Result<Response<Body>, Infallible> {
+        request.extensions_mut().insert(ConnectInfo(peer));
+        let Self { edge, path, endpoint, routes, proxies, keep_alive, answered } = self;
+        let method = http_metrics::method(request.method());
+        let is_endpoint = request.uri().path() == &*path;
+        let is_kept = idle::is_kept(request.version(), request.headers());
+        let address = peer.ip().to_canonical();
+        let caller = caller_address(address, request.headers(), &proxies);
+        request.extensions_mut().insert(CallerAddress(caller));
+        let over_https = encrypted || proxied_over_https(address, request.headers(), &proxies);
+        let (mut request, unfinished) = body::watched(request);
+        let mut response = if is_endpoint {
+            edge::pass(&edge, request, over_https, |request| mcp::serve(&endpoint, request)).await
+        } else {
+            request.extensions_mut().insert(BodyTimeout(endpoint.gate().body_time));
+            let other = async |request| routes.oneshot(request).await.unwrap_or_else(|never| match never {});
+            edge::pass(&edge, request, over_https, other).await
+        };
+        if encrypted {
+            edge::stay_with_https(&mut response);
+        }
+        if unfinished.is_left() {
+            // The rest of the body would be read as the next request: hyper closes, and says so.
+            response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
+        } else if is_kept && !keep_alive.stopping.is_cancelled() {
+            keep_alive.times.say(response.headers_mut());
+        }
+        if let Some(answered) = answered {
+            let route = if is_endpoint { &*path } else { Route::of(response.extensions()) };
+            answered(method, route, response.status());
+        }
+        Ok(response)
+    }
+}
