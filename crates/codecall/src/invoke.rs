@@ -16,10 +16,10 @@ use crate::{
     CodeCall,
     host::without_tasks,
     meta_tools,
-    reply::answer,
     results::{Blocks, json_len},
     sent::{SentTexts, clean},
     shapes::restore_numbers,
+    tool_result::answer,
     unwrap::{Failure, ToolValue},
 };
 

@@ -27,7 +27,6 @@ mod plan_check;
 mod plans;
 mod plugin;
 mod progress;
-mod reply;
 mod result_shape;
 mod results;
 mod runs;
@@ -38,6 +37,7 @@ mod settings;
 mod shapes;
 #[cfg(test)]
 mod testing;
+mod tool_result;
 mod unwrap;
 mod visibility;
 

@@ -15,7 +15,7 @@ use gatewright_core::{
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
-use crate::{CodeCall, Mode, meta_tools, reply::answer};
+use crate::{CodeCall, Mode, meta_tools, tool_result::answer};
 
 impl CodeCall {
     async fn call(

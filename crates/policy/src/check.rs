@@ -10,8 +10,8 @@ use crate::{
         EntityUID, ExprKind, Literal, PolicySet, PrincipalOrResourceConstraint, ValidationMode, Validator,
         ValidatorSchema,
     },
-    facts::is_arguments,
     load::{Grant, Rule, explained, line_of, offset},
+    reads::is_arguments,
     schema::{Arguments, schemas},
     values::NAMES,
 };

@@ -14,7 +14,7 @@ use std::{
 
 use gatewright_core::{Forbidden, PolicyObject, Principal, Scopes};
 
-use crate::{cedar::Entity, facts::Facts, values};
+use crate::{cedar::Entity, reads::Reads, values};
 
 /// Classes that are kept, at most. With more, all are forgotten.
 const MOST: usize = 50_000;
@@ -52,15 +52,15 @@ pub(crate) struct Classes {
 
 impl Classes {
     /// The callers like `principal`.
-    pub(crate) fn callers(&self, principal: &Principal, facts: &Facts) -> Arc<Callers> {
-        let key = caller_key(principal, facts);
+    pub(crate) fn callers(&self, principal: &Principal, reads: &Reads) -> Arc<Callers> {
+        let key = caller_key(principal, reads);
         let mut callers = self.callers.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(known) = callers.get(&key) {
             return known.clone();
         }
         // Others share the class, and error messages repeat the name.
-        let id = if facts.subject { &*principal.subject } else { "" };
-        let entity = values::user(id, principal, facts);
+        let id = if reads.subject { &*principal.subject } else { "" };
+        let entity = values::user(id, principal, reads);
         let new = Arc::new(Callers { entity, objects: Mutex::default() });
         self.make_room(&mut callers);
         callers.insert(key, new.clone());
@@ -79,10 +79,10 @@ impl Classes {
         &self,
         callers: &Callers,
         object: &PolicyObject<'_>,
-        facts: &Facts,
+        reads: &Reads,
         evaluate: impl FnOnce(&str) -> Class,
     ) -> Arc<Class> {
-        let (key, id, is_kept) = object_key(object, facts);
+        let (key, id, is_kept) = object_key(object, reads);
         if !is_kept {
             return Arc::new(evaluate(&id));
         }
@@ -101,48 +101,48 @@ impl Classes {
     }
 }
 
-fn caller_key(principal: &Principal, facts: &Facts) -> String {
+fn caller_key(principal: &Principal, reads: &Reads) -> String {
     let mut key = String::new();
-    if facts.subject {
+    if reads.subject {
         key.push_str(&principal.subject);
     }
     key.push('\0');
-    if let Some(client) = principal.client_id.as_ref().filter(|_| facts.client) {
+    if let Some(client) = principal.client_id.as_ref().filter(|_| reads.client) {
         // Tells an empty name from none.
         let _ = write!(key, "={client}");
     }
     key.push('\0');
     match &principal.scopes {
-        Scopes::Granted(granted) if facts.scopes => granted.iter().for_each(|scope| {
+        Scopes::Granted(granted) if reads.scopes => granted.iter().for_each(|scope| {
             let _ = write!(key, "{scope} ");
         }),
-        Scopes::All if facts.scopes => key.push('\u{1}'),
+        Scopes::All if reads.scopes => key.push('\u{1}'),
         _ => {}
     }
     key
 }
 
 /// The key of a class, the name of its entity, and whether the class is kept.
-fn object_key(object: &PolicyObject<'_>, facts: &Facts) -> (String, String, bool) {
+fn object_key(object: &PolicyObject<'_>, reads: &Reads) -> (String, String, bool) {
     match object {
         PolicyObject::Tool(tool) => {
             let effects = tool.effects;
-            let id = if facts.name || facts.tools.contains(tool.name) { tool.name } else { "" };
+            let id = if reads.name || reads.tools.contains(tool.name) { tool.name } else { "" };
             let bits = [effects.read_only, effects.destructive, effects.idempotent, effects.open_world];
             let bits = bits.iter().fold(0_u8, |bits, bit| bits << 1 | u8::from(*bit));
             (format!("t{bits:x}\0{}\0{id}", tool.app), id.to_owned(), true)
         }
         PolicyObject::Prompt { app, name } => {
             let name = format!("{app}:{name}");
-            let id = if facts.name || facts.prompts.contains(name.as_str()) { name } else { String::new() };
+            let id = if reads.name || reads.prompts.contains(name.as_str()) { name } else { String::new() };
             (format!("p\0{app}\0{id}"), id, true)
         }
         PolicyObject::Template { app, .. } => (format!("u\0{app}"), String::new(), true),
         PolicyObject::Resource(resource) => {
             // Callers make any number of URIs.
-            let is_named = facts.resources.contains(resource.uri);
+            let is_named = reads.resources.contains(resource.uri);
             let id = if is_named { resource.uri.to_owned() } else { String::new() };
-            let is_kept = !facts.uri && !is_named;
+            let is_kept = !reads.uri && !is_named;
             (format!("r{}\0{}", u8::from(resource.is_plain), resource.app), id, is_kept)
         }
     }

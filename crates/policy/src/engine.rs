@@ -11,9 +11,9 @@ use crate::{
         PartialValue, Request, SlotEnv, TCComputation, Value, ValueKind,
     },
     classes::{Callers, Class, Classes},
-    facts::Facts,
     load::{Grant, PolicyFile, PolicyProblem, Rule, explained, rules},
     quick::Scene,
+    reads::Reads,
     residual::is_never_true,
     values,
 };
@@ -25,7 +25,7 @@ const LONGEST_FAILURE: usize = 300;
 pub struct CedarPolicies {
     pub(crate) files: Vec<PolicyFile>,
     pub(crate) rules: Vec<Rule>,
-    facts: Facts,
+    reads: Reads,
     classes: Classes,
 }
 
@@ -64,8 +64,8 @@ impl CedarPolicies {
     /// Every problem that is found without a catalog.
     pub fn read(files: Vec<PolicyFile>) -> Result<Self, Vec<PolicyProblem>> {
         let rules = rules(&files)?;
-        let facts = Facts::of(&rules);
-        Ok(Self { files, rules, facts, classes: Classes::default() })
+        let reads = Reads::of(&rules);
+        Ok(Self { files, rules, reads, classes: Classes::default() })
     }
 
     /// The number of policies.
@@ -75,11 +75,11 @@ impl CedarPolicies {
 
     /// Decides one request, and says why. Evaluates every policy.
     pub fn explain(&self, request: &PolicyRequest<'_>) -> Explanation {
-        let user = values::user(&request.principal.subject, request.principal, &self.facts);
+        let user = values::user(&request.principal.subject, request.principal, &self.reads);
         let object = values::object(&name(&request.object), &request.object);
         let decision = self.decide(request);
         let (mut matched, mut failed) = (Vec::new(), Vec::new());
-        match values::context(request, &self.facts) {
+        match values::context(request, &self.reads) {
             Ok(context) => {
                 let entities = entities(&user, &object);
                 let context = Some(Context::Value(context));
@@ -114,9 +114,9 @@ impl CedarPolicies {
     }
 
     fn class(&self, principal: &Principal, object: &PolicyObject<'_>) -> (Arc<Callers>, Arc<Class>) {
-        let callers = self.classes.callers(principal, &self.facts);
+        let callers = self.classes.callers(principal, &self.reads);
         let evaluate = |id: &str| self.evaluate(&callers.entity, &values::object(id, object), object);
-        let class = self.classes.class(&callers, object, &self.facts, evaluate);
+        let class = self.classes.class(&callers, object, &self.reads, evaluate);
         (callers, class)
     }
 
@@ -165,12 +165,12 @@ impl CedarPolicies {
     /// Returns `true` for a resource whose URI can be written in several ways, if policies name resources.
     fn is_unclear(&self, object: &PolicyObject<'_>) -> bool {
         let is_plain = !matches!(object, PolicyObject::Resource(resource) if !resource.is_plain);
-        !is_plain && !self.facts.resources.is_empty()
+        !is_plain && !self.reads.resources.is_empty()
     }
 
     /// Decides by the policies of `class` that depend on the context.
     fn decide_open(&self, class: &Class, user: &Entity, request: &PolicyRequest<'_>) -> Decision {
-        let context = match values::context(request, &self.facts) {
+        let context = match values::context(request, &self.reads) {
             Ok(context) => context,
             Err(why) => return Decision::Forbid(failure(&self.rules[class.open[0]], &why)),
         };
@@ -231,7 +231,7 @@ impl PolicyEngine for CedarPolicies {
             PolicyObject::Resource(resource) if !resource.is_plain => {
                 !self.is_unclear(object) && class.open.is_empty() && class.may_pass(permits)
             }
-            PolicyObject::Template { .. } if !self.facts.resources.is_empty() => class.stop.is_none(),
+            PolicyObject::Template { .. } if !self.reads.resources.is_empty() => class.stop.is_none(),
             _ => class.may_pass(permits),
         }
     }

@@ -1,6 +1,6 @@
 //! Policies in Cedar: a [`PolicyEngine`](gatewright_core::PolicyEngine) that decides on calls of tools, on resources and prompts.
 //!
-//! Files are read in `load`, and what their policies look at in `facts`; requests become Cedar's values in `values`, and are decided on in
+//! Files are read in `load`, and what their policies look at in `reads`; requests become Cedar's values in `values`, and are decided on in
 //! `engine` with what `classes` keeps; `quick` evaluates the usual conditions. `check` compares policies with a catalog, by the schema that `schema` makes of it.
 #![forbid(unsafe_code)]
 
@@ -8,9 +8,9 @@ mod cedar;
 mod check;
 mod classes;
 mod engine;
-mod facts;
 mod load;
 mod quick;
+mod reads;
 mod residual;
 mod schema;
 mod values;

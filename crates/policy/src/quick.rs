@@ -164,7 +164,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::{CedarPolicies, PolicyFile, facts::Facts, values};
+    use crate::{CedarPolicies, PolicyFile, reads::Reads, values};
 
     /// Conditions that are evaluated here, as long as they succeed.
     const USUAL: &[&str] = &[
@@ -220,7 +220,7 @@ mod tests {
         {
             let text = format!("permit (principal, action, resource) when {{ {condition} }};");
             let policies = CedarPolicies::read(vec![PolicyFile { name: "p".to_owned(), text }]).unwrap();
-            let facts = Facts::of(&policies.rules);
+            let reads = Reads::of(&policies.rules);
             for arguments in [
                 json!({}),
                 json!({"n": 5}),
@@ -236,8 +236,8 @@ mod tests {
                     calls: 2,
                     time: SystemTime::now(),
                 };
-                let context = values::context(&request, &facts).unwrap();
-                let user = values::user(&principal.subject, &principal, &facts);
+                let context = values::context(&request, &reads).unwrap();
+                let user = values::user(&principal.subject, &principal, &reads);
                 let object = values::object("shop:pay", &request.object);
                 let scene = Scene { user: &user, object: &|| &object, context: &context };
                 let found = scene.is_true(policies.rules[0].policy.non_scope_constraints().unwrap());
@@ -263,7 +263,7 @@ mod tests {
             let condition = (0..nested).fold("context has a".to_owned(), |inner, _| format!("!!!({inner})"));
             let text = format!("permit (principal, action, resource) when {{ {condition} }};");
             let policies = CedarPolicies::read(vec![PolicyFile { name: "p".to_owned(), text }]).unwrap();
-            let user = values::user("", &Principal::local(), &Facts::default());
+            let user = values::user("", &Principal::local(), &Reads::default());
             let scene = Scene {
                 user: &user,
                 object: &|| unreachable!("no condition looks at it"),

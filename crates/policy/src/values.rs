@@ -17,7 +17,7 @@ use crate::{
         Entity, EntityType, EntityUIDEntry, Expr, Extensions, Name, PartialValue, RestrictedEvaluator,
         RestrictedExpr, Unknown, Value, entity_type, uid,
     },
-    facts::Facts,
+    reads::Reads,
 };
 
 /// Most values of arguments that are converted for one decision.
@@ -69,25 +69,25 @@ pub(crate) fn action(object: &PolicyObject<'_>) -> EntityUIDEntry {
 }
 
 /// The caller under the name `id`.
-pub(crate) fn user(id: &str, principal: &Principal, facts: &Facts) -> Entity {
+pub(crate) fn user(id: &str, principal: &Principal, reads: &Reads) -> Entity {
     let mut attributes = vec![attribute("subject", Value::from(&*principal.subject))];
     if let Some(client) = &principal.client_id {
         attributes.push(attribute("client", Value::from(&**client)));
     }
-    if facts.scopes {
-        let scopes = scopes(&principal.scopes, facts).map(|scope| Value::from(scope.clone()));
+    if reads.scopes {
+        let scopes = scopes(&principal.scopes, reads).map(|scope| Value::from(scope.clone()));
         attributes.push(attribute("scopes", Value::set(scopes, None)));
     }
     entity(uid(&NAMES.user, id), attributes, HashSet::new())
 }
 
 /// The granted scopes, and those in policies that a grant with `*` covers.
-fn scopes<'a>(scopes: &'a Scopes, facts: &'a Facts) -> impl Iterator<Item = SmolStr> + 'a {
+fn scopes<'a>(scopes: &'a Scopes, reads: &'a Reads) -> impl Iterator<Item = SmolStr> + 'a {
     let granted = match scopes {
         Scopes::All => None,
         Scopes::Granted(granted) => Some(granted.iter().map(SmolStr::from)),
     };
-    let covered = facts.texts.iter().filter(|text| scopes.allows(text)).cloned();
+    let covered = reads.texts.iter().filter(|text| scopes.allows(text)).cloned();
     granted.into_iter().flatten().chain(covered)
 }
 
@@ -144,10 +144,10 @@ pub(crate) type Record = Arc<BTreeMap<SmolStr, Value>>;
 ///
 /// # Errors
 /// An argument has no value in Cedar, or the arguments are too large.
-pub(crate) fn context(request: &PolicyRequest<'_>, facts: &Facts) -> Result<Record, String> {
+pub(crate) fn context(request: &PolicyRequest<'_>, reads: &Reads) -> Result<Record, String> {
     let mut record = BTreeMap::new();
     let mut add = |name: &'static str, value: &dyn Fn() -> Value| {
-        if facts.sees(name) {
+        if reads.sees(name) {
             record.insert(SmolStr::new_static(name), value());
         }
     };
@@ -157,15 +157,15 @@ pub(crate) fn context(request: &PolicyRequest<'_>, facts: &Facts) -> Result<Reco
     add("calls", &|| Value::from(i64::try_from(request.calls).unwrap_or(i64::MAX)));
     add("hour", &|| Value::from(i64::try_from(seconds / 3_600).unwrap_or_default()));
     add("weekday", &|| Value::from(WEEKDAYS[usize::try_from(days % 7).unwrap_or_default()]));
-    if facts.sees("time") {
+    if reads.sees("time") {
         record.insert(SmolStr::new_static("time"), time(since)?);
     }
-    if facts.sees("arguments") {
+    if reads.sees("arguments") {
         let schema = match request.object {
             PolicyObject::Tool(tool) => Some(tool.input_schema),
             _ => None,
         };
-        let arguments = arguments(request.arguments, schema, facts)?;
+        let arguments = arguments(request.arguments, schema, reads)?;
         record.insert(SmolStr::new_static("arguments"), arguments);
     }
     Ok(Arc::new(record))
@@ -192,13 +192,13 @@ struct Room {
 fn arguments(
     arguments: Option<&JsonObject>,
     schema: Option<&JsonObject>,
-    facts: &Facts,
+    reads: &Reads,
 ) -> Result<Value, String> {
     let mut room = Room { values: MOST_VALUES, bytes: MOST_BYTES };
     let mut record: BTreeMap<SmolStr, Value> = BTreeMap::new();
     let properties = schema.and_then(|schema| schema.get("properties"));
     for (name, value) in arguments.into_iter().flatten() {
-        if facts.arguments.as_ref().is_some_and(|known| !known.contains(name.as_str())) {
+        if reads.arguments.as_ref().is_some_and(|known| !known.contains(name.as_str())) {
             continue;
         }
         let declared = properties.and_then(|properties| properties.get(name));
@@ -356,8 +356,8 @@ mod tests {
             calls: 2,
             time: friday,
         };
-        let facts = Facts { context: None, ..Facts::default() };
-        let text = Value::record_arc(context(&request, &facts).unwrap(), None).to_string();
+        let reads = Reads { context: None, ..Reads::default() };
+        let text = Value::record_arc(context(&request, &reads).unwrap(), None).to_string();
         for part in ["hour: 14", "weekday: \"Fri\"", "calls: 2", "script: false", "1785508200000ms"] {
             assert!(text.contains(part), "{part}: {text}");
         }

@@ -5,7 +5,7 @@ use serde::Serialize;
 use crate::{
     Hit, Index, Query,
     fields::Field,
-    plan::{Plan, Why},
+    parsed_query::{ParsedQuery, Why},
     rank::Candidate,
 };
 
@@ -70,15 +70,15 @@ impl Index {
     /// The hits of [`Index::search`], each with its reasons.
     #[must_use]
     pub fn explain(&self, query: &Query<'_>) -> Vec<Explanation> {
-        let (plan, candidates) = self.ranked(query);
-        candidates.into_iter().map(|candidate| self.explanation(&plan, candidate)).collect()
+        let (parsed, candidates) = self.ranked(query);
+        candidates.into_iter().map(|candidate| self.explanation(&parsed, candidate)).collect()
     }
 
-    fn explanation(&self, plan: &Plan, candidate: Candidate) -> Explanation {
+    fn explanation(&self, parsed: &ParsedQuery, candidate: Candidate) -> Explanation {
         let segment = &self.inner.parts[candidate.part].segment;
-        let total = plan.slots.iter().map(|slot| slot.idf).sum::<f32>().max(1e-6);
+        let total = parsed.slots.iter().map(|slot| slot.idf).sum::<f32>().max(1e-6);
         let (mut terms, mut missing, mut matched) = (Vec::new(), Vec::new(), 0.0);
-        for slot in &plan.slots {
+        for slot in &parsed.slots {
             let best = slot
                 .alternatives
                 .iter()

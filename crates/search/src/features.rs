@@ -7,7 +7,7 @@ use rustc_hash::FxHashMap;
 use crate::{
     Index,
     fields::Field,
-    plan::{Plan, Slot, Why, idf},
+    parsed_query::{ParsedQuery, Slot, Why, idf},
     rank::Candidate,
     score::Asked,
     weights::RankWeights,
@@ -75,9 +75,9 @@ struct Fills {
 const BITS: usize = 1 << 11;
 
 impl Fills {
-    fn new(plan: &Plan, part: usize) -> Self {
+    fn new(parsed: &ParsedQuery, part: usize) -> Self {
         let mut fills = Self { of: FxHashMap::default(), any: [0; BITS / 64] };
-        for (at, slot) in plan.slots.iter().enumerate() {
+        for (at, slot) in parsed.slots.iter().enumerate() {
             for one in &slot.alternatives {
                 if let Some(term) = one.numbers[part] {
                     let sure = if one.why == Why::Typo { one.weight / 2.0 } else { one.weight };
@@ -132,23 +132,28 @@ pub(crate) struct Scopes {
 
 impl Index {
     /// Looks at every candidate of a query.
-    pub(crate) fn features(&self, plan: &Plan, documents: usize, candidates: &[Candidate]) -> Vec<Features> {
-        let count = if plan.clauses > 1 { plan.clauses + 1 } else { 1 };
+    pub(crate) fn features(
+        &self,
+        parsed: &ParsedQuery,
+        documents: usize,
+        candidates: &[Candidate],
+    ) -> Vec<Features> {
+        let count = if parsed.clauses > 1 { parsed.clauses + 1 } else { 1 };
         let whole = count - 1;
         let mut perfect = vec![0.0_f32; count];
-        for slot in &plan.slots {
+        for slot in &parsed.slots {
             each_scope(slot, whole, |scope| perfect[scope] += slot.idf);
         }
         perfect.iter_mut().for_each(|sum| *sum = sum.max(1e-6));
-        let asked = Asked::new(plan, whole);
-        let fills: Vec<Fills> = (0..self.inner.parts.len()).map(|part| Fills::new(plan, part)).collect();
+        let asked = Asked::new(parsed, whole);
+        let fills: Vec<Fills> = (0..self.inner.parts.len()).map(|part| Fills::new(parsed, part)).collect();
         let mut out = Vec::with_capacity(candidates.len());
         let mut clause_sums: Vec<f32> = Vec::with_capacity(candidates.len() * count);
         let mut scopes = Scopes::default();
         for candidate in candidates {
-            self.look(plan, documents, candidate, &fills[candidate.part], whole, &mut scopes);
-            let score = asked.score(plan, &scopes, self.inner.weights.clause_prior);
-            out.push(Features { score, ..self.seen(plan, &perfect, whole, &scopes) });
+            self.look(parsed, documents, candidate, &fills[candidate.part], whole, &mut scopes);
+            let score = asked.score(parsed, &scopes, self.inner.weights.clause_prior);
+            out.push(Features { score, ..self.seen(parsed, &perfect, whole, &scopes) });
             clause_sums.extend_from_slice(&scopes.sums);
         }
         for clause in 0..whole.max(1) {
@@ -164,7 +169,7 @@ impl Index {
     /// Finds what a candidate has for each slot, and sums it up for each scope.
     fn look(
         &self,
-        plan: &Plan,
+        parsed: &ParsedQuery,
         documents: usize,
         candidate: &Candidate,
         fills: &Fills,
@@ -184,7 +189,7 @@ impl Index {
         covered.clear();
         covered.resize((whole + 1) * width, 0.0);
         found.clear();
-        found.resize(plan.slots.len(), Found::default());
+        found.resize(parsed.slots.len(), Found::default());
         // A document has some fifty terms, of which the query asks for a few: cheaper than to look for each term of
         // the query among all documents that have it.
         for (at, term) in segment.terms_of(candidate.document).iter().enumerate() {
@@ -196,14 +201,14 @@ impl Index {
                 one.sure = one.sure.max(impact * fill.sure);
                 one.fields |= mask;
                 if at < width && mask & Field::Name.bit() != 0 {
-                    each_scope(&plan.slots[fill.slot], whole, |scope| {
+                    each_scope(&parsed.slots[fill.slot], whole, |scope| {
                         let covered = &mut covered[scope * width + at];
                         *covered = covered.max(fill.weight);
                     });
                 }
             }
         }
-        for (slot, one) in plan.slots.iter().zip(found.iter()).filter(|(_, one)| one.best > 0.0) {
+        for (slot, one) in parsed.slots.iter().zip(found.iter()).filter(|(_, one)| one.best > 0.0) {
             each_scope(slot, whole, |scope| {
                 sums[scope] += one.best * slot.idf;
                 sure[scope] += one.sure * slot.asked;
@@ -222,10 +227,10 @@ impl Index {
     }
 
     /// The features of what was found.
-    fn seen(&self, plan: &Plan, perfect: &[f32], whole: usize, scopes: &Scopes) -> Features {
+    fn seen(&self, parsed: &ParsedQuery, perfect: &[f32], whole: usize, scopes: &Scopes) -> Features {
         let mut seen = Features::default();
         let mut before = 0;
-        for (slot, one) in plan.slots.iter().zip(&scopes.found) {
+        for (slot, one) in parsed.slots.iter().zip(&scopes.found) {
             if one.best > 0.0 {
                 let share = slot.idf / perfect[whole];
                 let if_in = |field: Field, also: u8| {

@@ -25,7 +25,7 @@ mod fuzzy;
 mod index;
 mod intents;
 mod merge;
-mod plan;
+mod parsed_query;
 mod query;
 mod rank;
 mod score;

@@ -1,11 +1,11 @@
-//! From a plan to hits: gathers candidates from the postings, then looks at each closely.
+//! From a parsed query to hits: gathers candidates from the postings, then looks at each closely.
 
 use std::{cell::Cell, ops::Range, sync::Arc};
 
 use crate::{
     Hit, Index, Query, Ranked, SearchResult,
     index::Part,
-    plan::{Plan, Slot, Why},
+    parsed_query::{ParsedQuery, Slot, Why},
     query::MAX_TOP_K,
     segment::squeezed,
 };
@@ -78,14 +78,14 @@ impl Index {
         }
     }
 
-    /// The plan for the query and the candidates that become hits.
-    pub(crate) fn ranked(&self, query: &Query<'_>) -> (Plan, Vec<Candidate>) {
+    /// The parsed query and the candidates that become hits.
+    pub(crate) fn ranked(&self, query: &Query<'_>) -> (ParsedQuery, Vec<Candidate>) {
         let documents = self.len();
-        let plan = Plan::new(&self.inner, documents, query.text);
+        let parsed = ParsedQuery::new(&self.inner, documents, query.text);
         let ranges = self.ranges(query.app_ids);
-        let named = self.named_apps(&plan, &ranges);
-        let mut candidates = self.gather(&plan, &ranges, &named, query);
-        self.score(&plan, documents, &named, &mut candidates);
+        let named = self.named_apps(&parsed, &ranges);
+        let mut candidates = self.gather(&parsed, &ranges, &named, query);
+        self.score(&parsed, documents, &named, &mut candidates);
         self.exact(query, &ranges, &mut candidates);
         // The sort is stable: the rest stay in order.
         candidates.sort_by_key(|candidate| !candidate.exact);
@@ -94,7 +94,7 @@ impl Index {
             candidates.clear();
         }
         candidates.truncate(query.top_k.clamp(1, MAX_TOP_K));
-        (plan, candidates)
+        (parsed, candidates)
     }
 
     fn tie(&self, candidate: &Candidate) -> (&str, &str) {
@@ -128,13 +128,13 @@ impl Index {
     /// The best documents by plain sums, over the whole query and over each clause.
     fn gather(
         &self,
-        plan: &Plan,
+        parsed: &ParsedQuery,
         ranges: &[Vec<Range<u32>>],
         named: &[NamedApp],
         query: &Query<'_>,
     ) -> Vec<Candidate> {
         let keep = CANDIDATES.max(query.top_k.min(MAX_TOP_K));
-        let affordable = self.affordable(plan, u64::MAX);
+        let affordable = self.affordable(parsed, u64::MAX);
         let mut all = self.gather_for(&affordable, keep, ranges, query);
         let mut add = |more: Vec<Candidate>| {
             for candidate in more {
@@ -143,14 +143,14 @@ impl Index {
                 }
             }
         };
-        if plan.clauses > 1 {
-            for clause in 0..plan.clauses {
-                let slots = self.affordable(plan, 1 << clause);
+        if parsed.clauses > 1 {
+            for clause in 0..parsed.clauses {
+                let slots = self.affordable(parsed, 1 << clause);
                 add(self.gather_for(&slots, CLAUSE_CANDIDATES, ranges, query));
             }
         }
         // What names the app may be common elsewhere, so that the rarer words do not lead to its tools.
-        let every: Vec<&Slot> = plan.slots.iter().collect();
+        let every: Vec<&Slot> = parsed.slots.iter().collect();
         for app in named {
             add(self.gather_for(&every, CLAUSE_CANDIDATES, &app.ranges, query));
         }
@@ -179,14 +179,14 @@ impl Index {
     }
 
     /// The apps that the query names, with all words of their ids, where an app crowds others out. Elsewhere, words say enough.
-    fn named_apps(&self, plan: &Plan, ranges: &[Vec<Range<u32>>]) -> Vec<NamedApp> {
+    fn named_apps(&self, parsed: &ParsedQuery, ranges: &[Vec<Range<u32>>]) -> Vec<NamedApp> {
         let mut named: Vec<NamedApp> = Vec::new();
         if self.inner.crowds.is_empty() {
             return named;
         }
         for (part, ranges) in ranges.iter().enumerate() {
             let same = |slot: &Slot| slot.alternatives.iter().find(|one| one.why == Why::Same)?.numbers[part];
-            let asked: Vec<u32> = plan.slots.iter().filter_map(same).collect();
+            let asked: Vec<u32> = parsed.slots.iter().filter_map(same).collect();
             for app in &self.inner.parts[part].segment.apps {
                 let is_named = !app.terms.is_empty() && app.terms.iter().all(|term| asked.contains(term));
                 if !is_named || !ranges.iter().any(|range| range.contains(&app.documents.start)) {
@@ -254,9 +254,9 @@ impl Index {
 
     /// Slots of some clauses by which candidates are found, rarest first. A long request has words that a large part
     /// of the documents hold: they say little, take the most time, and count when candidates are looked at closely.
-    fn affordable<'p>(&self, plan: &'p Plan, clauses: u64) -> Vec<&'p Slot> {
+    fn affordable<'p>(&self, parsed: &'p ParsedQuery, clauses: u64) -> Vec<&'p Slot> {
         let cost = |slot: &Slot| slot.alternatives.iter().map(|one| one.frequency as usize).sum::<usize>();
-        let asked = plan.slots.iter().filter(|slot| slot.clauses & clauses != 0);
+        let asked = parsed.slots.iter().filter(|slot| slot.clauses & clauses != 0);
         let mut slots: Vec<(usize, &Slot)> =
             asked.map(|slot| (cost(slot), slot)).filter(|(cost, _)| *cost > 0).collect();
         slots.sort_by_key(|(cost, _)| *cost);
@@ -333,8 +333,14 @@ impl Index {
     }
 
     /// Orders candidates, best first, and replaces their plain sums by final scores.
-    fn score(&self, plan: &Plan, documents: usize, named: &[NamedApp], candidates: &mut Vec<Candidate>) {
-        let features = self.features(plan, documents, candidates);
+    fn score(
+        &self,
+        parsed: &ParsedQuery,
+        documents: usize,
+        named: &[NamedApp],
+        candidates: &mut Vec<Candidate>,
+    ) {
+        let features = self.features(parsed, documents, candidates);
         let weights = &self.inner.weights;
         // A large app is full of tools that have all words of the query.
         let crowded = self.inner.crowds.iter().map(|(_, crowding)| *crowding).fold(0.0, f32::max);
@@ -387,10 +393,10 @@ impl Index {
     #[must_use]
     pub fn training_rows(&self, query: &Query<'_>) -> Vec<(String, Vec<f32>)> {
         let documents = self.len();
-        let plan = Plan::new(&self.inner, documents, query.text);
+        let parsed = ParsedQuery::new(&self.inner, documents, query.text);
         let ranges = self.ranges(query.app_ids);
-        let candidates = self.gather(&plan, &ranges, &self.named_apps(&plan, &ranges), query);
-        let features = self.features(&plan, documents, &candidates);
+        let candidates = self.gather(&parsed, &ranges, &self.named_apps(&parsed, &ranges), query);
+        let features = self.features(&parsed, documents, &candidates);
         let rows = candidates.iter().zip(features);
         rows.map(|(one, features)| (self.tie(one).1.to_owned(), features.row())).collect()
     }

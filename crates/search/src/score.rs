@@ -2,7 +2,7 @@
 
 use crate::{
     features::{Scopes, each_scope},
-    plan::Plan,
+    parsed_query::ParsedQuery,
 };
 
 /// The request, whatever the document.
@@ -16,13 +16,13 @@ pub(crate) struct Asked {
 }
 
 impl Asked {
-    pub(crate) fn new(plan: &Plan, whole: usize) -> Self {
+    pub(crate) fn new(parsed: &ParsedQuery, whole: usize) -> Self {
         let mut perfect = vec![0.0_f32; whole + 1];
-        for slot in &plan.slots {
+        for slot in &parsed.slots {
             each_scope(slot, whole, |scope| perfect[scope] += slot.asked);
         }
         perfect.iter_mut().for_each(|sum| *sum = sum.max(1e-6));
-        let single = plan.slots.iter().filter(|slot| slot.asked > 0.0).nth(1).is_none();
+        let single = parsed.slots.iter().filter(|slot| slot.asked > 0.0).nth(1).is_none();
         Self { perfect, single, whole }
     }
 
@@ -31,9 +31,9 @@ impl Asked {
     /// Share of the request that is answered (the share of a perfect match over the whole of it and its best clause, and
     /// the share that is found at all), times how much evidence that is: what was found in words that few other documents
     /// have, and the second of them above all, as one telling word is often there by chance.
-    pub(crate) fn score(&self, plan: &Plan, scopes: &Scopes, prior: f32) -> f32 {
+    pub(crate) fn score(&self, parsed: &ParsedQuery, scopes: &Scopes, prior: f32) -> f32 {
         let (mut matched, mut first, mut second, mut all) = (0.0, 0.0_f32, 0.0_f32, 0.0);
-        for (slot, one) in plan.slots.iter().zip(&scopes.found).filter(|(_, one)| one.sure > 0.0) {
+        for (slot, one) in parsed.slots.iter().zip(&scopes.found).filter(|(_, one)| one.sure > 0.0) {
             matched += slot.asked;
             let tells = one.sure * slot.rarity;
             all += tells;

@@ -1,4 +1,4 @@
-//! Words of a query that also find other words: a constant table, which `plan` reads.
+//! Words of a query that also find other words: a constant table, which `parsed_query` reads.
 //!
 //! Few and safe on purpose: eager lists cost more than they find. The texts of tools are in `document` and `fields`.
 

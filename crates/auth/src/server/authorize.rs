@@ -8,8 +8,8 @@ use http::{HeaderMap, Method, Request, StatusCode};
 use super::{
     flow::{Step, advance},
     pushed::pushed_or,
+    request_check::record_login,
     services::Services,
-    verification::record_login,
 };
 use crate::{
     clients::OAuthClient,

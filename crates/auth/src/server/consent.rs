@@ -7,8 +7,8 @@ use http::{Request, StatusCode, request::Parts};
 
 use super::{
     flow::{error_redirect, finish},
+    request_check::verify,
     services::Services,
-    verification::verify,
 };
 use crate::{
     authorizations::SubmittedStep,

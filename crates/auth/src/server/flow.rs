@@ -4,8 +4,8 @@ use axum::response::Response;
 use http::{HeaderMap, StatusCode, header};
 
 use super::{
+    request_check::{VerifiedRequest, record_login, verify},
     services::Services,
-    verification::{VerifiedRequest, record_login, verify},
     views::{consent_page, login_page},
 };
 use crate::{

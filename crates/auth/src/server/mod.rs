@@ -17,12 +17,12 @@ mod passkeys;
 mod provider_callback;
 mod pushed;
 mod register;
+mod request_check;
 mod revoke;
 pub(crate) mod router;
 pub(crate) mod services;
 mod token;
 mod userinfo;
-mod verification;
 mod views;
 
 pub(crate) use self::services::Services;

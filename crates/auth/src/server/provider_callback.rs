@@ -8,8 +8,8 @@ use serde_json::Value;
 
 use super::{
     flow::{error_redirect, signed_in},
+    request_check::client_of,
     services::Services,
-    verification::client_of,
 };
 use crate::{
     crypto::{same, sha256_hex},

@@ -4,7 +4,7 @@ use axum::response::{IntoResponse as _, Response};
 use http::header;
 use url::Url;
 
-use super::{passkeys::prompt::login_prompt, services::Services, verification::VerifiedRequest};
+use super::{passkeys::prompt::login_prompt, request_check::VerifiedRequest, services::Services};
 use crate::{
     config::LoginMethod,
     net,

@@ -13,7 +13,7 @@ use super::{
     kept::{KEPT_FOR, Owner},
     shorten::{json_len, shorten},
 };
-use crate::reply::answer;
+use crate::tool_result::answer;
 
 /// Makes replies to one caller.
 #[derive(Debug, Clone)]

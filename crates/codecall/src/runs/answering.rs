@@ -19,7 +19,7 @@ use super::{
     flow::{EXECUTION, Entered, Next, Refusal, Run, of_execution},
     questions::{ApprovalsWithin, Open, Waiting, by_call, described, held, requests},
 };
-use crate::{CodeCall, reply::answer};
+use crate::{CodeCall, tool_result::answer};
 
 impl CodeCall {
     /// Goes on with a run that asked in the result of an earlier request.

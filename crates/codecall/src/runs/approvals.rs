@@ -10,7 +10,7 @@ use super::{
     Past,
     questions::{MOST_ASKED, Waiting},
 };
-use crate::{CodeCall, reply::answer};
+use crate::{CodeCall, tool_result::answer};
 
 impl CodeCall {
     /// Returns `true` if an approval that one of the calls waits for was decided on elsewhere, or has expired.

@@ -11,7 +11,7 @@ use serde_json::json;
 use tokio::time::Instant;
 
 use super::flow::{Refusal, Run, of_execution};
-use crate::{CodeCall, reply::answer};
+use crate::{CodeCall, tool_result::answer};
 
 impl CodeCall {
     /// Allows runs in the background from now on, and goes on with those whose instance is gone or whose approvals are settled. `owners` says what those who

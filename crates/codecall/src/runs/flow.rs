@@ -31,9 +31,9 @@ use crate::{
     execute::{ExecuteInput, requested_log, size},
     host::ScriptHost,
     nesting::Nesting,
-    reply::answer,
     results::{Finish, random_name},
     settings::Settings,
+    tool_result::answer,
 };
 
 /// Metadata of an answer: the execution that it is of.

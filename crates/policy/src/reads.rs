@@ -13,7 +13,7 @@ use crate::{
 
 /// Attributes and names that policies look at.
 #[derive(Debug, Default)]
-pub(crate) struct Facts {
+pub(crate) struct Reads {
     /// Attributes of the caller, or its identity.
     pub(crate) subject: bool,
     pub(crate) client: bool,
@@ -33,24 +33,24 @@ pub(crate) struct Facts {
     pub(crate) texts: BTreeSet<SmolStr>,
 }
 
-impl Facts {
+impl Reads {
     pub(crate) fn of(rules: &[Rule]) -> Self {
-        let mut facts =
+        let mut reads =
             Self { arguments: Some(BTreeSet::new()), context: Some(BTreeSet::new()), ..Self::default() };
         let mut uses = Uses::default();
         for part in rules.iter().flat_map(|rule| rule.condition.subexpressions()) {
-            facts.add(part, &mut uses);
+            reads.add(part, &mut uses);
         }
         // Used as a whole: in a comparison, or as a member of something.
-        facts.subject |= uses.principal != uses.of_principal;
+        reads.subject |= uses.principal != uses.of_principal;
         if uses.context != uses.of_context {
-            facts.context = None;
-            facts.arguments = None;
+            reads.context = None;
+            reads.arguments = None;
         }
         if uses.arguments != uses.of_arguments {
-            facts.arguments = None;
+            reads.arguments = None;
         }
-        facts
+        reads
     }
 
     fn add(&mut self, part: &Expr, uses: &mut Uses) {

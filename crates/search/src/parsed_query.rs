@@ -61,7 +61,7 @@ pub(crate) struct Slot {
 
 /// See the module.
 #[derive(Debug, Default)]
-pub(crate) struct Plan {
+pub(crate) struct ParsedQuery {
     pub(crate) slots: Vec<Slot>,
     /// Number of clauses of the query.
     pub(crate) clauses: usize,
@@ -73,8 +73,8 @@ pub(crate) fn idf(documents: usize, frequency: u32) -> f32 {
     ((all - some + 0.5).max(0.5) / (some + 0.5)).ln_1p()
 }
 
-impl Plan {
-    /// The plan for a text against an index of `documents` documents.
+impl ParsedQuery {
+    /// Parses a text against an index of `documents` documents.
     pub(crate) fn new(inner: &IndexData, documents: usize, text: &str) -> Self {
         let terms = Terms::default();
         let text = &text[..text.floor_char_boundary(MAX_BYTES)];
