@@ -14,7 +14,7 @@ import { inSession, open } from "./rpc.mjs";
 
 const PEOPLE = join(import.meta.dirname, "people.mjs");
 const ANSWER = JSON.stringify([{ id: 70_421, email: "ada.lovelace@example.com", tags: ["confidential-7"] }]);
-/// What must not be in any record: values, as text.
+/// Values, as text, that must not be in any record.
 const VALUES = ["70421", "ada.lovelace", "example.com", "confidential"];
 
 /// Sends one command to Redis; the answer as it came, whole once `until` says so.

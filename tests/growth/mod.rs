@@ -1,4 +1,4 @@
-//! How work grows with the length of a text, in processor time of the thread that does it: a loaded machine changes little.
+//! Growth of work with the length of a text, in processor time of the thread that does it: a loaded machine changes little.
 
 use std::{fs, hint::black_box, thread, time::Duration};
 

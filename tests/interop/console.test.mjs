@@ -95,7 +95,7 @@ function quiet(page) {
   assert.deepEqual(page.complaints, []);
 }
 
-/// What axe finds wrong. Pages allow no foreign script: axe comes in by the debugger's door.
+/// Findings of axe. Pages allow no foreign script: axe comes in through the debugger.
 async function faults(page) {
   await page.evaluate(axe);
   const { violations } = await page.evaluate(() => globalThis.axe.run(document, { resultTypes: ["violations"] }));

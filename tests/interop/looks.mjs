@@ -7,7 +7,7 @@ import { createServer } from "node:http";
 import { SCOPES, guarded } from "./oauth.mjs";
 import { gatewright, ready, serve } from "./support.mjs";
 
-/// Where the client is called back; the browser answers for it.
+/// Address at which the client is called back; the browser answers for it.
 export const CALLBACK = "http://127.0.0.1:49152/callback";
 export const PASSWORD = "correct horse battery staple";
 const SECRET = "a-secret-of-the-robot-0123456789";

@@ -23,7 +23,7 @@ before(async () => {
 });
 after(() => server?.stop());
 
-/// What the official client asks its host to keep; `known` is a registration made beforehand.
+/// State that the official client asks its host to keep; `known` is a registration made beforehand.
 class Kept {
   browser = new Browser();
   redirectUrl = CALLBACK;
@@ -153,7 +153,7 @@ async function wholeLife(client, authentication, { dpop, pushed } = {}) {
   await assert.rejects(oauth.processAuthorizationCodeResponse(as, client, await redeem()), (error) => error.error === "invalid_grant");
 }
 
-/// How long another instance than the one that was told may go on taking a revoked token (docs/auth/checklist.md, F22).
+/// Time for which another instance than the one that was told may go on taking a revoked token (docs/auth/checklist.md, F22).
 const RECHECK_MS = 5_000;
 
 /// Waits until the request is refused with a challenge; where one instance serves all, the first try has to be.

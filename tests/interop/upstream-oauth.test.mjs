@@ -38,7 +38,7 @@ after(async () => {
   await inner?.stop();
 });
 
-/// What the official client asks its host to keep, for one user.
+/// State that the official client asks its host to keep, for one user.
 class Kept {
   browser = new Browser();
   redirectUrl = CALLBACK;

@@ -162,6 +162,6 @@ export class Client {
   }
 }
 
-/// What opens a session.
+/// Messages that open a session.
 export const INITIALIZE = { protocolVersion: OLD, capabilities: {}, clientInfo: { name: "soak", version: "1" } };
 export const sessionOf = (head) => head.match(/\r\nmcp-session-id: ([^\r]+)/i)?.[1];

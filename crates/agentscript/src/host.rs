@@ -38,7 +38,7 @@ pub enum ToolAnswer {
     Kept {
         /// The result.
         value: Box<RawValue>,
-        /// What the host keeps, to be restored when the journal is replayed ([`Host::restore`]).
+        /// State of the host, to be restored when the journal is replayed ([`Host::restore`]).
         kept: Box<RawValue>,
     },
     /// The call waits for something outside of the run, such as a person. Once all open calls wait, and the script with them, the run is

@@ -47,7 +47,7 @@ pub enum JournalEntry {
         at_ms: u64,
         /// The result, or the failure that the script can catch.
         answer: Result<Box<RawValue>, ToolFailure>,
-        /// What the host keeps beside the answer.
+        /// State that the host keeps beside the answer.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         kept: Option<Box<RawValue>>,
     },
@@ -55,7 +55,7 @@ pub enum JournalEntry {
     Waits {
         /// Number of the call.
         id: u32,
-        /// What the host needs to go on with the call.
+        /// State that the host needs to go on with the call.
         state: Box<RawValue>,
     },
     /// The host is asked again for the answer to a call that an earlier part of the run left open.

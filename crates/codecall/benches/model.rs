@@ -1,4 +1,4 @@
-//! What a model waits for: a search, the description of ten tools, and calls with and without learning of shapes. Each row is a round trip
+//! Waiting times of a model: a search, the description of ten tools, and calls with and without learning of shapes. Each row is a round trip
 //! through a gateway in this process.
 #![expect(clippy::unwrap_used, reason = "a bench that cannot go on stops")]
 

@@ -205,7 +205,7 @@ fn sent(request: &ContentRequest) -> SentTexts {
     }
 }
 
-/// What came of a request.
+/// The outcome of a request.
 enum Reply {
     Value(Value),
     /// It waits for an answer from outside.

@@ -8,7 +8,7 @@ use std::borrow::Cow;
 pub struct InvalidField {
     /// Path of the field, such as `vm.timeoutMs`, below the section that is checked; empty for the section as a whole.
     pub path: Cow<'static, str>,
-    /// What is wrong, and what would be right.
+    /// The problem, and the values that would be right.
     pub problem: String,
 }
 

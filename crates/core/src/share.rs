@@ -90,7 +90,7 @@ pub enum Portion {
 }
 
 impl Portion {
-    /// What a party may hold that counts for `times` callers, where `free` is left.
+    /// The amount that a party may hold that counts for `times` callers, where `free` is left.
     fn of(self, times: usize, free: usize) -> usize {
         match self {
             Self::QuarterOfFree => free.saturating_mul(times) / 4,

@@ -24,7 +24,7 @@ pub(crate) struct Way<'a, O: Requested> {
     pub(crate) decided: Decided<O>,
 }
 
-/// What a request brings along of the questions that were asked before.
+/// The part of a request about the questions that were asked before.
 #[derive(Debug)]
 pub(crate) struct Brought {
     pub(crate) answers: Answers,
@@ -33,7 +33,7 @@ pub(crate) struct Brought {
 }
 
 impl Invoker {
-    /// What a request for `object`, which states are sealed for, says about questions that were asked before.
+    /// The part of a request for `object`, which states are sealed for, about questions that were asked before.
     ///
     /// # Errors
     /// A sentence, when its state was not given to this principal for this object.

@@ -17,7 +17,7 @@ use gatewright_search::{
     eval::{Latency, read_cases, read_corpus},
 };
 
-/// How often each query is run.
+/// Runs of each query.
 const RUNS: usize = 5;
 /// Queries of each set.
 const QUERIES: usize = 100;

@@ -138,7 +138,7 @@ fn challenge(response: &Response) -> Option<Failed> {
     }
 }
 
-/// What a response that is no success means. A JSON-RPC error in it reaches the caller.
+/// The meaning of a response that is no success. A JSON-RPC error in it reaches the caller.
 async fn refused(
     response: Response,
     message: &ClientJsonRpcMessage,

@@ -25,7 +25,7 @@ use words::short;
 /// Room of an answer, in bytes, as JSON: so much, and so much more for each tool.
 const ROOM: usize = 100;
 const ROOM_OF_A_TOOL: usize = 440;
-/// What is not in the type `number` of results. JSON has no type for such an integer that JavaScript reads.
+/// Note on numbers that the type `number` of results leaves out. JSON has no type for such an integer that JavaScript reads.
 const LONG_INTEGERS: &str = "// Returned integers beyond 2^53 are strings.\n";
 /// Longest example that is shown.
 const LONGEST_EXAMPLE: usize = 240;

@@ -126,7 +126,7 @@ fn misfit(output: &Output, value: &Value) -> String {
     format!("its result does not fit its output schema: {problems}")
 }
 
-/// What a caller reads of an error.
+/// The part of an error that a caller reads.
 fn message(plan: &str, error: &Value) -> String {
     let text = |key: &str| error[key].as_str();
     let by = text("toolName").or(text("name")).map(|name| format!("{name}: ")).unwrap_or_default();

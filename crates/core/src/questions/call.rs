@@ -47,7 +47,7 @@ struct Inner {
     open: watch::Sender<usize>,
     /// The first question that could not be asked, and why.
     unasked: Mutex<Option<Unasked>>,
-    /// Where a caller that answers in another request finds them.
+    /// Place at which a caller that answers in another request finds them.
     desk: Option<Arc<Desk>>,
 }
 
@@ -111,7 +111,7 @@ impl Drop for Thinking {
     }
 }
 
-/// Whether the caller of a call waits for it, as [`Presence::of`] a call that may wait for another request of its caller says.
+/// `true` while the caller of a call waits for it, as [`Presence::of`] a call that may wait for another request of its caller says.
 #[derive(Debug)]
 pub struct Presence(Option<watch::Receiver<bool>>);
 

@@ -29,7 +29,7 @@ use crate::{AppFuture, CallerAddress, Claimant, Era, Principal, codes};
 /// First wait before a request is sent again that an app answered with nothing but a state; it doubles up to eight times this.
 const SOONEST: Duration = Duration::from_millis(50);
 
-/// What a request says about questions that were asked before.
+/// The part of a request about questions that were asked before.
 #[derive(Debug, Default)]
 pub(crate) struct Answers {
     pub(crate) responses: Option<InputResponses>,

@@ -17,7 +17,7 @@ const LONGEST: usize = 256;
 const DEEPEST: u32 = 8;
 const MOST_READ: u32 = 200;
 
-/// What of a condition is applied.
+/// The parts of a condition that are applied.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Strength {
     /// The type of the value, and constants of it and of its members.

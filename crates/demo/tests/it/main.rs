@@ -1,4 +1,4 @@
-//! What holds of the demo apps, seen from outside.
+//! Promises of the demo apps, checked from outside.
 
 #[cfg(test)]
 mod data;

@@ -155,7 +155,7 @@ pub(crate) struct Through<W> {
     pub(crate) way: W,
 }
 
-/// What happens to the steps of a connection.
+/// The fate of a connection's steps.
 pub(crate) trait Way: Send + Sync + 'static {
     fn pass<'a, T: Send + 'a>(&'a self, step: RecordsFuture<'a, T>) -> RecordsFuture<'a, T>;
 }

@@ -1,4 +1,4 @@
-//! What `/metrics` says after some requests.
+//! The text of `/metrics` after some requests.
 
 use std::{
     sync::Arc,

@@ -154,7 +154,7 @@ async fn call(rig: &Rig, who: &str, more: Value) -> Value {
     answer(request.header("mcp-name", "app:ask").send().await.unwrap()).await
 }
 
-/// What a retry adds to the call that asked.
+/// Parameters that a retry adds to the call that asked.
 fn ada(asked: &Value) -> Value {
     let result = &asked["result"];
     assert_eq!(result["resultType"], "input_required", "{asked}");

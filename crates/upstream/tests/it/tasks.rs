@@ -33,7 +33,7 @@ async fn failure(client: &Mcp, arguments: Value) -> String {
     result.text()
 }
 
-/// What the server has seen: ids of cancelled tasks, and requests for a status by task.
+/// Requests that the server has seen: ids of cancelled tasks, and requests for a status by task.
 async fn seen(client: &Mcp) -> Value {
     loop {
         // A server that was flooded may answer too late, with an error.

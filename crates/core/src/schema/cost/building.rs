@@ -66,7 +66,7 @@ impl Unevaluated {
     }
 }
 
-/// Where a schema is built: validators share what has the same place.
+/// The place where a schema is built: validators share what has the same place.
 #[derive(Clone, Copy)]
 struct Place {
     /// Hash of the pointer, and its length.
