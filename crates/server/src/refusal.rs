@@ -160,7 +160,7 @@ fn no_such_session(id: Value) -> Response<Body> {
 /// The refusal of an authenticator as a JSON-RPC error. Its status and headers stay, its body becomes `data`.
 pub(crate) fn by_authenticator(refused: AuthRefusal, request: &[u8]) -> Response<Body> {
     let (parts, body) = refused.into_parts();
-    let data: Option<Value> = serde_json::from_str(&body).ok();
+    let data: Option<Value> = read_json(&body).ok();
     let (code, what) = match parts.status {
         StatusCode::UNAUTHORIZED => (UNAUTHORIZED, "Unauthorized"),
         StatusCode::FORBIDDEN => (UNAUTHORIZED, "Forbidden"),

@@ -9,6 +9,7 @@ use aws_lc_rs::{
         UnparsedPublicKey,
     },
 };
+use gatewright_core::read_json;
 use serde::{Deserialize, Serialize};
 
 use crate::crypto::{b64, sha256, unb64};
@@ -115,7 +116,7 @@ impl JwkSet {
             One(Box<Jwk>),
         }
         let malformed = |why: &str| KeyError::Malformed(why.to_owned());
-        let value: serde_json::Value = serde_json::from_str(text).map_err(|_| malformed("not JSON"))?;
+        let value: serde_json::Value = read_json(text).map_err(|_| malformed("not JSON"))?;
         let read: Either = serde_json::from_value(value).map_err(|_| malformed("wrong members"))?;
         let keys = match read {
             Either::Set(set) => set.keys,

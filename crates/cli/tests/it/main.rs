@@ -53,6 +53,8 @@ mod init;
 #[cfg(test)]
 mod invoke;
 #[cfg(test)]
+mod json_reads;
+#[cfg(test)]
 mod key_order;
 #[cfg(test)]
 mod keys;

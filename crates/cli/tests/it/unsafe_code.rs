@@ -15,7 +15,7 @@ const ALLOWED: [&str; 6] = [
     "upstream/src/stdio/sys.rs",
 ];
 
-fn rust_files(folder: &Path, files: &mut Vec<PathBuf>) {
+pub(crate) fn rust_files(folder: &Path, files: &mut Vec<PathBuf>) {
     for entry in fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();
         if path.is_dir() && !path.ends_with("target") {

@@ -2,6 +2,7 @@
 //!
 //! It asks the same view as the request itself, which is refused there in any case.
 
+use gatewright_json::read_json;
 use rmcp::model::Reference;
 use serde::Deserialize;
 
@@ -42,7 +43,7 @@ impl Gateway {
         message: impl AsRef<[u8]> + Send + 'static,
     ) -> Vec<String> {
         let bytes = message.as_ref().len();
-        let read = move || serde_json::from_slice::<Message>(message.as_ref());
+        let read = move || read_json::<Message>(&message);
         let Ok(message) = off_thread(bytes, read).await else { return Vec::new() };
         let mode = self.mode(caller.principal(), caller.mode());
         let caller = caller.in_mode(mode);
