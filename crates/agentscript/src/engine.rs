@@ -6,7 +6,6 @@
 
 mod answers;
 mod compile;
-mod halves;
 mod limit_errors;
 mod locale;
 pub(crate) mod names;
@@ -15,6 +14,7 @@ mod raw;
 mod realm;
 mod run;
 mod state;
+mod surrogates;
 mod texts;
 
 pub(crate) use compile::Compiler;

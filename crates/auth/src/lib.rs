@@ -14,7 +14,6 @@ mod ceiling;
 mod clients;
 mod clock;
 pub mod config;
-mod connect;
 mod connections;
 mod consent_tools;
 mod consents;
@@ -50,6 +49,7 @@ mod token_cache;
 mod tokens;
 mod transparent;
 mod tuning;
+mod upstream_oauth;
 mod users;
 mod web;
 
@@ -57,7 +57,6 @@ pub use approvals::ApprovalPages;
 pub use audit::{AuditEvent, AuditSink, LogAudit};
 pub use clock::{Clock, Entropy, ManualClock, SystemClock, SystemEntropy};
 pub use config::{AuthConfig, Deployment, Finding, Problem};
-pub use connect::{UpstreamProvider, UpstreamVault};
 pub use consent_tools::{ConsentTool, ConsentTools};
 pub use crypto::Sealer;
 pub use error_codes::{ERRORS, ErrorCode};
@@ -72,3 +71,4 @@ pub use server::{
 };
 pub use transparent::Transparent;
 pub use tuning::RECHECK;
+pub use upstream_oauth::{UpstreamProvider, UpstreamVault};

@@ -10,7 +10,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use url::Url;
 
-use crate::{ClusterConfig, TlsConfig, guard::Guard};
+use crate::{ClusterConfig, TlsConfig, host_and_origin::AllowedSources};
 
 /// The HTTP server: address, limits and timeouts. Durations are texts such as `"5m"` or `"30s"`. Each instance counts its own connections, requests,
 /// streams and sessions: n instances take n times as many.
@@ -255,7 +255,7 @@ impl HttpConfig {
                            delete this key";
             wrong("cluster.advertise", problem.to_owned());
         }
-        problems.extend(Guard::new(self).1);
+        problems.extend(AllowedSources::new(self).1);
         problems
     }
 

@@ -1,4 +1,4 @@
-//! The first step of every request: the checks of `guard`, the answers browsers need, and the headers of every response.
+//! The first step of every request: the checks of `host_and_origin`, the answers browsers need, and the headers of every response.
 //!
 //! A page of an origin that is configured (`http.allowedOrigins`, `http.publicUrl`) may read answers (CORS). Pages on
 //! loopback may not unless they are listed: any local page could otherwise use a server that asks nobody who they are.
@@ -9,13 +9,13 @@ use axum::body::Body;
 use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode, header};
 
 use crate::{
-    guard::{self, Guard},
+    host_and_origin::{self, AllowedSources},
     refusal,
 };
 
-/// The guard, and the paths that speak MCP.
+/// The hosts and origins that are allowed, and the paths that speak MCP.
 pub(crate) struct Edge {
-    pub(crate) guard: Arc<Guard>,
+    pub(crate) allowed: Arc<AllowedSources>,
     pub(crate) paths: Vec<String>,
     /// Nothing but the probes is answered over plain HTTP: passwords, codes and tokens must not be sent that way.
     pub(crate) https_only: bool,
@@ -38,10 +38,10 @@ where
 {
     let path = request.uri().path();
     let is_probe = matches!(path, "/healthz" | "/readyz");
-    if !is_probe && let Err(why) = edge.guard.host(request.uri(), request.headers()) {
+    if !is_probe && let Err(why) = edge.allowed.host(request.uri(), request.headers()) {
         return finish(refusal::unwelcome(&why));
     }
-    if let Err(why) = guard::unambiguous(request.headers()) {
+    if let Err(why) = host_and_origin::unambiguous(request.headers()) {
         return finish(refusal::ambiguous(why));
     }
     if edge.https_only && !over_https && !is_probe {
@@ -49,7 +49,7 @@ where
         return finish(refusal::plain_http(is_mcp));
     }
     let reader = match request.headers().get(header::ORIGIN) {
-        Some(origin) if edge.guard.may_read(origin) && edge.paths.iter().any(|own| own == path) => {
+        Some(origin) if edge.allowed.may_read(origin) && edge.paths.iter().any(|own| own == path) => {
             origin.clone()
         }
         _ => return finish(next(request).await),

@@ -17,7 +17,7 @@ use tokio_util::{sync::CancellationToken, task::TaskTracker};
 use crate::{
     body::{self, BodyError},
     config::HttpConfig,
-    guard::Guard,
+    host_and_origin::AllowedSources,
     message_limit, mode, refusal,
     sessions::Owner,
 };
@@ -32,7 +32,7 @@ pub(crate) fn listens(headers: &HeaderMap) -> bool {
 /// Admits requests to the endpoints of both transports: by origin, caller, load and scopes.
 pub(crate) struct RequestGate {
     pub(crate) gateway: Arc<Gateway>,
-    guard: Arc<Guard>,
+    allowed: Arc<AllowedSources>,
     authenticator: Option<Arc<dyn Authenticator>>,
     calls: Arc<Shares>,
     streams: Arc<Shares>,
@@ -49,13 +49,13 @@ impl RequestGate {
     pub(crate) fn new(
         gateway: Arc<Gateway>,
         config: &HttpConfig,
-        guard: Arc<Guard>,
+        allowed: Arc<AllowedSources>,
         authenticator: Option<Arc<dyn Authenticator>>,
         stopping: CancellationToken,
     ) -> Self {
         Self {
             gateway,
-            guard,
+            allowed,
             authenticator,
             // A place is soon free again, and a client may well use many at a time.
             calls: Shares::new(config.max_concurrency, Portion::AsMuchAsFree),
@@ -85,7 +85,7 @@ impl RequestGate {
         body: &mut Body,
         stream: bool,
     ) -> Result<(Share, Owner), Response<Body>> {
-        self.guard.origin(&parts.headers).map_err(|why| refusal::unwelcome(&why))?;
+        self.allowed.origin(&parts.headers).map_err(|why| refusal::unwelcome(&why))?;
         if let Some(mode) = mode::asked(parts).map_err(refusal::bad_mode)? {
             parts.extensions.insert(mode);
         }

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use crate::{
     batch,
     body::BodyError,
-    guard::{HeaderError, SourceError},
+    host_and_origin::{HeaderError, SourceError},
     message_limit::OverLimit,
     mode::BadMode,
 };

@@ -20,8 +20,8 @@ use crate::{
     dispatcher::{Dispatcher, KeepAlive},
     edge::Edge,
     gate::RequestGate,
-    guard::Guard,
     health,
+    host_and_origin::AllowedSources,
     http_metrics::{self, Answered},
     idle::Times,
     landing::{self, Page},
@@ -175,7 +175,7 @@ impl ServerBuilder {
         let places = Arc::new(Places::new(self.config.max_connections, proxies.to_vec()));
         let stopping = CancellationToken::new();
         let end = CancellationToken::new();
-        let guard = Arc::new(Guard::new(&self.config).0);
+        let allowed = Arc::new(AllowedSources::new(&self.config).0);
         let paths = vec![self.config.path.clone(), "/sse".to_owned(), "/messages".to_owned()];
         let has_https_url = self.config.public_url.as_ref().is_some_and(|url| url.scheme() == "https");
         let https_only = has_https_url && self.authenticator.is_some();
@@ -185,11 +185,11 @@ impl ServerBuilder {
                  the proxy that ends TLS in `http.trustedProxies`"
             );
         }
-        let edge = Arc::new(Edge { guard: guard.clone(), paths, https_only });
+        let edge = Arc::new(Edge { allowed: allowed.clone(), paths, https_only });
         let gate = Arc::new(RequestGate::new(
             self.gateway.clone(),
             &self.config,
-            guard,
+            allowed,
             self.authenticator,
             stopping.clone(),
         ));

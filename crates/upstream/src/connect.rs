@@ -15,11 +15,11 @@ use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use crate::{
     TransportType,
-    bounded::BoundedClient,
     connection::Connection,
     failure,
     handler::Handler,
     http::{self, SseTransport},
+    http_client::UpstreamHttpClient,
     open_calls::{OpenCalls, Tap},
     stdio::{InputLost, Process, StdioTransport},
     task_tools::TaskTools,
@@ -95,7 +95,7 @@ pub(crate) async fn connect(shared: &Arc<Upstream>, era: Era) -> Result<Live, No
             let headers = config.request_headers().map_err(|bad| failed(bad.problem))?;
             let client = http::client(config).map_err(failed)?;
             let (id, user) = (shared.id.clone(), shared.user.clone());
-            let client = BoundedClient { id, inner: client, user, task_tools, calls };
+            let client = UpstreamHttpClient { id, inner: client, user, task_tools, calls };
             starting.shake_hands(http::streamable(client, config, headers), None).await
         }
         TransportType::Sse => {

@@ -18,7 +18,7 @@ use tokio::{sync::mpsc, task::JoinHandle};
 use tokio_util::task::AbortOnDropHandle;
 
 use crate::{
-    UpstreamConfig, bounded::BoundedClient, failure::chain, message_limit::MessageLimit,
+    UpstreamConfig, failure::chain, http_client::UpstreamHttpClient, message_limit::MessageLimit,
     open_calls::OpenCalls, task_tools::TaskTools,
 };
 
@@ -40,10 +40,10 @@ pub(crate) fn client(config: &UpstreamConfig) -> Result<reqwest::Client, String>
 
 /// A Streamable HTTP transport.
 pub(crate) fn streamable(
-    client: BoundedClient,
+    client: UpstreamHttpClient,
     config: &UpstreamConfig,
     headers: HashMap<HeaderName, HeaderValue>,
-) -> StreamableHttpClientTransport<BoundedClient> {
+) -> StreamableHttpClientTransport<UpstreamHttpClient> {
     let url = config.url.clone().unwrap_or_default();
     let mut transport = StreamableHttpClientTransportConfig::with_uri(url).custom_headers(headers);
     transport.max_concurrent_requests = config.max_concurrency;

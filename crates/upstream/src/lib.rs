@@ -29,7 +29,6 @@
 mod app;
 mod authorize;
 mod backoff;
-mod bounded;
 mod call;
 mod config;
 mod connect;
@@ -40,6 +39,7 @@ mod failure;
 mod handler;
 mod handshake;
 mod http;
+mod http_client;
 mod jsonc;
 mod mcp_servers;
 mod message_limit;

@@ -21,7 +21,7 @@ use rmcp::{
 };
 use sse_stream::{Error as SseError, Sse, SseStream};
 
-use crate::{bounded::BoundedClient, message_limit::MessageLimit, result_kinds::set_apart};
+use crate::{http_client::UpstreamHttpClient, message_limit::MessageLimit, result_kinds::set_apart};
 
 /// Bytes of the body of an error, at most.
 const MOST_OF_ERROR: usize = 64 << 10;
@@ -33,7 +33,7 @@ pub(crate) type Headers = HashMap<HeaderName, HeaderValue>;
 pub(crate) type Failed = StreamableHttpError<reqwest::Error>;
 pub(crate) type Events = BoxStream<'static, Result<Sse, SseError>>;
 
-impl BoundedClient {
+impl UpstreamHttpClient {
     /// Posts a message and reads the answer. An answer of too many keys and values to a request becomes an error.
     pub(crate) async fn post(
         &self,

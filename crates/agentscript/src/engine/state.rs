@@ -7,7 +7,7 @@ use std::{
     time::Instant,
 };
 
-use super::{halves::without_halves, limit_errors, texts::Text};
+use super::{limit_errors, surrogates::without_halves, texts::Text};
 use crate::{
     limits::Limits,
     outcome::{PROGRESS_BYTES, RunError},

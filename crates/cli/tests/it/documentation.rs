@@ -286,6 +286,25 @@ fn links_between_pages_lead_somewhere() {
 }
 
 #[test]
+fn source_files_named_in_the_guides_of_the_code_exist() {
+    let mut files = Vec::new();
+    crate::unsafe_code::rust_files(&root().join("crates"), &mut files);
+    let short = |path: &str| path.replace("crates/", "").replace("/src/", "/");
+    let files: Vec<String> = files
+        .iter()
+        .map(|path| format!("/{}", short(&path.strip_prefix(root()).unwrap().to_string_lossy())))
+        .collect();
+    for guide in ["docs/ARCHITECTURE.md", "docs/GLOSSARY.md", "CONTRIBUTING.md"] {
+        let text = fs::read_to_string(root().join(guide)).unwrap();
+        let words = text.split(|c: char| !(c.is_ascii_alphanumeric() || "_/.-".contains(c)));
+        for named in words.filter(|word| word.ends_with(".rs")) {
+            let end = format!("/{}", short(named));
+            assert!(files.iter().any(|file| file.ends_with(&end)), "{guide}: {named}");
+        }
+    }
+}
+
+#[test]
 fn the_book_has_every_page() {
     let summary = fs::read_to_string(root().join("docs/SUMMARY.md")).unwrap();
     for (path, _) in pages() {

@@ -3,7 +3,7 @@
 //! One file per part. The apps and the gateway itself are in `builder`.
 
 mod admin;
-mod audit;
+mod audit_log;
 mod auth;
 mod cluster;
 mod config;
@@ -22,7 +22,7 @@ use serde_json::Value;
 
 use crate::Builder;
 use admin::AdminListener;
-pub use audit::{Audit, AuditConfig};
+pub use audit_log::{Audit, AuditConfig};
 pub use cluster::redis_endpoint;
 pub use config::{GuardConfig, deployment};
 pub use error::GuardError;

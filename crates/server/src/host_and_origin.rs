@@ -65,7 +65,7 @@ struct Origin {
 
 /// The hosts and origins that may be named.
 #[derive(Debug, Default)]
-pub(crate) struct Guard {
+pub(crate) struct AllowedSources {
     any_host: bool,
     hosts: Vec<(String, Option<u16>)>,
     any_origin: bool,
@@ -76,36 +76,36 @@ pub(crate) struct Guard {
 
 const LOOPBACK: [&str; 3] = ["localhost", "127.0.0.1", "::1"];
 
-impl Guard {
-    /// The guard, and the entries of the configuration that are left out because they cannot be read.
+impl AllowedSources {
+    /// The hosts and origins, and the entries of the configuration that are left out because they cannot be read.
     pub(crate) fn new(config: &HttpConfig) -> (Self, Vec<InvalidField>) {
-        let (mut guard, mut problems) = (Self::default(), Vec::new());
+        let (mut allowed, mut problems) = (Self::default(), Vec::new());
         for host in LOOPBACK {
-            guard.hosts.push((host.to_owned(), None));
+            allowed.hosts.push((host.to_owned(), None));
             for scheme in ["http", "https"] {
                 let origin = Origin { scheme: scheme.into(), host: host.into(), port: None };
-                guard.origins.push((origin, false));
+                allowed.origins.push((origin, false));
             }
         }
         if let Some(url) = &config.public_url {
             let host = bare(url.host_str().unwrap_or_default());
-            guard.hosts.push((host.clone(), None));
+            allowed.hosts.push((host.clone(), None));
             let (scheme, port) = (url.scheme().to_owned(), url.port_or_known_default());
-            guard.origins.push((Origin { scheme, host, port }, true));
+            allowed.origins.push((Origin { scheme, host, port }, true));
         }
         for entry in &config.allowed_hosts {
             match host_and_port(entry) {
-                _ if entry == "*" => guard.any_host = true,
-                Some(host) => guard.hosts.push(host),
+                _ if entry == "*" => allowed.any_host = true,
+                Some(host) => allowed.hosts.push(host),
                 None => problems.push(unreadable("allowedHosts", entry, "`name` or `name:port`")),
             }
         }
         for entry in &config.allowed_origins {
             match entry.as_str() {
-                "*" => guard.any_origin = true,
-                "null" => guard.null_origin = true,
+                "*" => allowed.any_origin = true,
+                "null" => allowed.null_origin = true,
                 _ => match allowed_origin(entry) {
-                    Some(origin) => guard.origins.push((origin, true)),
+                    Some(origin) => allowed.origins.push((origin, true)),
                     None => problems.push(unreadable(
                         "allowedOrigins",
                         entry,
@@ -114,7 +114,7 @@ impl Guard {
                 },
             }
         }
-        (guard, problems)
+        (allowed, problems)
     }
 
     /// Checks the host a request names: every one, for whoever reads it next may go by another (RFC 9112 §3.2).
@@ -213,27 +213,27 @@ fn allowed_origin(text: &str) -> Option<Origin> {
 mod tests {
     use super::*;
 
-    fn guard(json: &str) -> Guard {
-        Guard::new(&serde_json::from_str(json).unwrap()).0
+    fn read(json: &str) -> AllowedSources {
+        AllowedSources::new(&serde_json::from_str(json).unwrap()).0
     }
 
     fn headers(name: http::HeaderName, value: &str) -> HeaderMap {
         HeaderMap::from_iter([(name, value.parse().unwrap())])
     }
 
-    fn host(guard: &Guard, value: &str) -> bool {
-        guard.host(&Uri::from_static("/mcp"), &headers(header::HOST, value)).is_ok()
+    fn host(allowed: &AllowedSources, value: &str) -> bool {
+        allowed.host(&Uri::from_static("/mcp"), &headers(header::HOST, value)).is_ok()
     }
 
-    fn origin_ok(guard: &Guard, value: &str) -> bool {
-        guard.origin(&headers(header::ORIGIN, value)).is_ok()
+    fn origin_ok(allowed: &AllowedSources, value: &str) -> bool {
+        allowed.origin(&headers(header::ORIGIN, value)).is_ok()
     }
 
     #[test]
     fn by_default_only_loopback_on_any_port_is_welcome() {
-        let guard = guard("{}");
+        let allowed = read("{}");
         for good in ["localhost", "LOCALHOST:1", "127.0.0.1:3000", "[::1]:3000", "[::1]"] {
-            assert!(host(&guard, good), "{good}");
+            assert!(host(&allowed, good), "{good}");
         }
         for bad in [
             "evil.example",
@@ -243,51 +243,53 @@ mod tests {
             "localhost:x",
             "",
         ] {
-            assert!(!host(&guard, bad), "{bad}");
+            assert!(!host(&allowed, bad), "{bad}");
         }
-        assert!(origin_ok(&guard, "http://localhost:5173") && origin_ok(&guard, "http://[::1]:1"));
+        assert!(origin_ok(&allowed, "http://localhost:5173") && origin_ok(&allowed, "http://[::1]:1"));
         for bad in ["http://evil.example", "null", "http://localhost.evil.example", "file://", "localhost"] {
-            assert!(!origin_ok(&guard, bad), "{bad}");
+            assert!(!origin_ok(&allowed, bad), "{bad}");
         }
     }
 
     #[test]
     fn the_public_url_is_welcome_from_its_own_origin_only() {
-        let guard = guard(r#"{"publicUrl": "https://mcp.acme.example"}"#);
-        assert!(host(&guard, "mcp.acme.example") && host(&guard, "mcp.acme.example:8443"));
+        let allowed = read(r#"{"publicUrl": "https://mcp.acme.example"}"#);
+        assert!(host(&allowed, "mcp.acme.example") && host(&allowed, "mcp.acme.example:8443"));
         assert!(
-            origin_ok(&guard, "https://mcp.acme.example")
-                && origin_ok(&guard, "https://mcp.acme.example:443")
+            origin_ok(&allowed, "https://mcp.acme.example")
+                && origin_ok(&allowed, "https://mcp.acme.example:443")
         );
         assert!(
-            !origin_ok(&guard, "http://mcp.acme.example")
-                && !origin_ok(&guard, "https://mcp.acme.example:8443")
+            !origin_ok(&allowed, "http://mcp.acme.example")
+                && !origin_ok(&allowed, "https://mcp.acme.example:8443")
         );
     }
 
     #[test]
     fn a_port_in_an_entry_counts() {
-        let guard = guard(
+        let allowed = read(
             r#"{"allowedHosts": ["a.example:8080", "b.example"], "allowedOrigins": ["https://a.example", "https://b.example:*"]}"#,
         );
-        assert!(host(&guard, "a.example:8080") && !host(&guard, "a.example") && host(&guard, "b.example:9"));
-        assert!(origin_ok(&guard, "https://a.example") && !origin_ok(&guard, "https://a.example:8443"));
-        assert!(origin_ok(&guard, "https://b.example:8443"));
+        assert!(
+            host(&allowed, "a.example:8080") && !host(&allowed, "a.example") && host(&allowed, "b.example:9")
+        );
+        assert!(origin_ok(&allowed, "https://a.example") && !origin_ok(&allowed, "https://a.example:8443"));
+        assert!(origin_ok(&allowed, "https://b.example:8443"));
     }
 
     #[test]
     fn a_second_host_or_origin_counts_as_much_as_the_first() {
-        let guard = guard("{}");
+        let allowed = read("{}");
         let twice = |name: http::HeaderName, first: &str, second: &str| {
             HeaderMap::from_iter([(name.clone(), first.parse().unwrap()), (name, second.parse().unwrap())])
         };
         let hosts = twice(header::HOST, "localhost", "evil.example");
         let evil = SourceError::Host("evil.example".to_owned());
-        assert_eq!(guard.host(&Uri::from_static("/mcp"), &hosts), Err(evil.clone()));
+        assert_eq!(allowed.host(&Uri::from_static("/mcp"), &hosts), Err(evil.clone()));
         let absolute = Uri::from_static("http://evil.example/mcp");
-        assert_eq!(guard.host(&absolute, &headers(header::HOST, "localhost")), Err(evil));
+        assert_eq!(allowed.host(&absolute, &headers(header::HOST, "localhost")), Err(evil));
         let origins = twice(header::ORIGIN, "http://localhost", "http://evil.example");
-        assert_eq!(guard.origin(&origins), Err(SourceError::Origin("http://evil.example".to_owned())));
+        assert_eq!(allowed.origin(&origins), Err(SourceError::Origin("http://evil.example".to_owned())));
     }
 
     #[test]
@@ -312,8 +314,8 @@ mod tests {
 
     #[test]
     fn a_request_without_a_host_is_refused_and_one_without_an_origin_is_not() {
-        let guard = guard("{}");
-        assert_eq!(guard.host(&Uri::from_static("/mcp"), &HeaderMap::new()), Err(SourceError::NoHost));
-        assert_eq!(guard.origin(&HeaderMap::new()), Ok(()));
+        let allowed = read("{}");
+        assert_eq!(allowed.host(&Uri::from_static("/mcp"), &HeaderMap::new()), Err(SourceError::NoHost));
+        assert_eq!(allowed.origin(&HeaderMap::new()), Ok(()));
     }
 }

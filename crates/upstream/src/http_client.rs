@@ -29,7 +29,7 @@ const LONGEST: usize = 16 << 20;
 
 /// A `reqwest` client for the app of this id.
 #[derive(Debug, Clone)]
-pub(crate) struct BoundedClient {
+pub(crate) struct UpstreamHttpClient {
     pub(crate) id: Arc<str>,
     pub(crate) inner: reqwest::Client,
     /// Whose token goes with the requests.
@@ -38,7 +38,7 @@ pub(crate) struct BoundedClient {
     pub(crate) calls: Arc<OpenCalls>,
 }
 
-impl BoundedClient {
+impl UpstreamHttpClient {
     /// Sends with the user's token, and again with another one when the server refuses it.
     async fn with_token<T, F: Future<Output = Result<T, Failed>>>(
         &self,
@@ -85,7 +85,7 @@ fn bad_answer(id: &str, how: &str, request: RequestId) -> ServerJsonRpcMessage {
     ServerJsonRpcMessage::error(failed(message, "UPSTREAM_BAD_ANSWER"), Some(request))
 }
 
-impl StreamableHttpClient for BoundedClient {
+impl StreamableHttpClient for UpstreamHttpClient {
     type Error = reqwest::Error;
 
     async fn post_message(
