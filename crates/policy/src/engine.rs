@@ -1,7 +1,7 @@
 //! Decides by policies: a `forbid` comes first, then a `permit` with `@ask`, then any other `permit`. Without a `permit` nothing passes, nor
 //! does a request for which a policy fails.
 
-use std::{cell::OnceCell, fmt, sync::Arc};
+use std::{cell::OnceCell, collections::BTreeSet, fmt, sync::Arc};
 
 use gatewright_core::{Decision, Forbidden, PolicyEngine, PolicyObject, PolicyRequest, Principal};
 
@@ -142,24 +142,42 @@ impl CedarPolicies {
         class
     }
 
-    /// The strictest of what `permits` say: an approval by others, then one of each time. One that is asked for by several is both.
+    /// All that `permits` ask for, in one approval: of every policy that asks, by holders of every scope that is named, and for no longer than
+    /// each of them allows.
     fn strictest(&self, permits: impl Iterator<Item = usize>) -> Decision {
-        let rank = |rule: &&Rule| match &rule.grant {
-            Grant::Ask { standing, approvers, .. } => {
-                2 * usize::from(approvers.is_none()) + usize::from(*standing)
+        let mut is_permitted = false;
+        let asks = permits.map(|at| &self.rules[at]).filter_map(|rule| {
+            is_permitted = true;
+            match &rule.grant {
+                Grant::Ask { reason, standing, approvers } => {
+                    Some((&rule.name, reason, *standing, approvers))
+                }
+                Grant::Permit | Grant::Forbid => None,
             }
-            Grant::Permit | Grant::Forbid => 4,
-        };
-        let mut each_time = false;
-        let permits = permits.map(|at| &self.rules[at]).inspect(|rule| {
-            each_time |= matches!(rule.grant, Grant::Ask { standing: false, .. });
         });
-        let strictest = permits.min_by_key(rank);
-        let mut decision = strictest.map_or(Decision::Forbid(Forbidden::NotPermitted), Rule::permission);
-        if let Decision::Ask { standing, .. } = &mut decision {
-            *standing &= !each_time;
+        let asks: Vec<_> = asks.collect();
+        let joined = |separator: &str, parts: BTreeSet<&str>| -> Arc<str> {
+            parts.into_iter().collect::<Vec<_>>().join(separator).into()
+        };
+        match &asks[..] {
+            [] if is_permitted => Decision::Permit,
+            [] => Decision::Forbid(Forbidden::NotPermitted),
+            [(policy, reason, standing, approvers)] => Decision::Ask {
+                policy: Arc::clone(policy),
+                reason: Arc::clone(reason),
+                standing: *standing,
+                approvers: approvers.as_ref().map(Arc::clone),
+            },
+            all => {
+                let scopes: BTreeSet<&str> = all.iter().filter_map(|(.., scope)| scope.as_deref()).collect();
+                Decision::Ask {
+                    policy: joined(", ", all.iter().map(|(policy, ..)| &***policy).collect()),
+                    reason: joined("; ", all.iter().map(|(_, reason, ..)| &***reason).collect()),
+                    standing: all.iter().all(|(_, _, standing, _)| *standing),
+                    approvers: (!scopes.is_empty()).then(|| joined(" ", scopes)),
+                }
+            }
         }
-        decision
     }
 
     /// Returns `true` for a resource whose URI can be written in several ways, if policies name resources.

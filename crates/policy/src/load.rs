@@ -2,7 +2,6 @@
 
 use std::{collections::HashMap, fmt, sync::Arc};
 
-use gatewright_core::Decision;
 use miette::Diagnostic;
 
 use crate::cedar::{Effect, Expr, Policy, parse_policyset};
@@ -61,21 +60,6 @@ pub(crate) enum Grant {
         standing: bool,
         approvers: Option<Arc<str>>,
     },
-}
-
-impl Rule {
-    /// The decision of a policy that permits.
-    pub(crate) fn permission(&self) -> Decision {
-        match &self.grant {
-            Grant::Ask { reason, standing, approvers } => Decision::Ask {
-                policy: self.name.clone(),
-                reason: reason.clone(),
-                standing: *standing,
-                approvers: approvers.clone(),
-            },
-            Grant::Permit | Grant::Forbid => Decision::Permit,
-        }
-    }
 }
 
 /// Reads every policy of `files`.

@@ -191,7 +191,10 @@ impl Approver<'_> {
     pub fn may_decide(&self, record: &ApprovalRecord) -> bool {
         let is_own = self.name() == record.subject;
         match (self, &record.approvers) {
-            (Self::User { holds, .. }, Some(scope)) => !is_own && holds(scope),
+            // Scopes that several policies name: whoever decides holds them all.
+            (Self::User { holds, .. }, Some(scopes)) => {
+                !is_own && scopes.split(' ').all(|scope| holds(scope))
+            }
             (Self::User { .. }, None) => is_own,
             (Self::Operator(_), Some(_)) => !is_own,
             (Self::Operator(_), None) => true,

@@ -120,8 +120,23 @@ async fn the_strictest_policy_counts_and_without_one_nothing_passes() {
     .await;
     assert_eq!(bank.decide(&ada, "transfer", json!({})), "permit");
     assert_eq!(bank.decide(&ada, "transfer", json!({"to": "a"})), "ask ask");
-    assert_eq!(bank.decide(&ada, "transfer", json!({"to": "a", "count": 1})), "ask each always");
+    assert_eq!(bank.decide(&ada, "transfer", json!({"to": "a", "count": 1})), "ask ask, each always");
     assert_eq!(bank.decide(&ada, "transfer", json!({"to": "a", "count": 1, "tags": []})), "forbid no");
+}
+
+#[tokio::test]
+async fn every_policy_that_asks_is_asked_for_whatever_their_order() {
+    let ada = caller("ada", None, "");
+    let small = "@id(\"small\") @ask(\"Over 10\") @approvers(\"manager\") permit (principal, action, resource) when { context.arguments.count > 10 };";
+    let large = "@id(\"large\") @ask(\"Over 1,000\") @approvers(\"director\") permit (principal, action, resource) when { context.arguments.count > 1000 };";
+    let own = "@id(\"own\") @ask(\"Over 5,000\") permit (principal, action, resource) when { context.arguments.count > 5000 };";
+    for order in [[small, large, own], [own, large, small]] {
+        let bank = Bank::new(&order.join("\n")).await;
+        let ask = |count: i64| bank.decide(&ada, "transfer", json!({"to": "a", "count": count}));
+        assert_eq!(ask(50), "ask small by manager");
+        assert_eq!(ask(1_001), "ask large, small by director manager");
+        assert_eq!(ask(5_001), "ask large, own, small by director manager");
+    }
 }
 
 #[tokio::test]
