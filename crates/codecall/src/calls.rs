@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use gatewright_agentscript::{Resumed, ToolAnswer};
 use gatewright_core::{
-    ApprovalExpired, CountedBefore, InvokeError, PermittedTool, Rehearsed, RequestObject, Trail,
+    ApprovalExpired, CountedBefore, InvokeError, PermittedTool, Rehearsed, RequestObject, Trail, off_thread,
     rmcp::model::{CallToolRequestParams, CallToolResponse, JsonObject},
 };
 use serde_json::{
@@ -95,7 +95,11 @@ impl ScriptHost {
             return self.value(answer, tool).await;
         };
         let shape = self.shapes.result_shape(tool.entry(), &self.caller);
-        let value = shape.as_ref().and_then(|shape| examples::result(tool.entry(), &shape.schema));
+        // Making up a value takes long where the schema wants it: it stays off the threads that serve requests.
+        let (entry_of, schema) = (tool.entry().clone(), shape.as_ref().map(|shape| shape.schema.clone()));
+        let made =
+            off_thread(usize::MAX, move || schema.and_then(|schema| examples::result(&entry_of, &schema)));
+        let value = made.await;
         if rehearsed.has_passed() {
             entry.decided(&rehearsed);
             entry.asked(asks.input_requests.as_ref());

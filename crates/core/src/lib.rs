@@ -103,7 +103,7 @@ pub use questions::{
 pub use records::{MemoryRecords, NewRecord, RecordsError, RecordsFuture, SharedRecords};
 pub use registry::{AppEntry, AppOptions, Change, Notice, Owned, Registry, Snapshot};
 pub use reshape::{Contradiction, contradictions};
-pub use schema::{BrokenRule, InputProblem, InputSchema, LeftOut, SchemaMode};
+pub use schema::{BrokenRule, InputProblem, InputSchema, LeftOut, SchemaMode, pattern_instructions};
 pub use secret::Secret;
 pub use share::{Claimant, NoShare, Portion, Share, Shares};
 pub use tool::ToolEntry;

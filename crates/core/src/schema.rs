@@ -17,7 +17,7 @@ use serde_json::Value;
 use self::pattern::{Checked, Limit};
 use crate::defaults::Defaults;
 
-pub use pattern::LeftOut;
+pub use pattern::{LeftOut, instructions as pattern_instructions};
 
 /// Validation of arguments before a call leaves the gateway.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]

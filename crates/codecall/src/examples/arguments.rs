@@ -4,7 +4,7 @@
 
 use std::cell::Cell;
 
-use gatewright_core::{InputSchema, ToolEntry, rmcp::model::JsonObject};
+use gatewright_core::{InputSchema, ToolEntry, pattern_instructions, rmcp::model::JsonObject};
 use serde_json::{Value, json};
 
 use super::{
@@ -18,6 +18,10 @@ const DEEPEST: usize = 6;
 const MOST_NODES: usize = 500;
 /// Branches of unions (`oneOf`, `anyOf`) that are tried.
 const BRANCHES: usize = 4;
+/// Steps of matching, and of reading expressions, that one candidate may take.
+const MOST_STEPS: u64 = 2_000_000;
+/// Steps of reading an expression that is too large to be checked.
+const STEPS_OF_LARGE: u64 = 100_000;
 /// Items that an array is filled with to reach its `minItems`.
 const MOST_ITEMS: u64 = 8;
 
@@ -27,7 +31,15 @@ pub(super) fn fitting(tool: &ToolEntry) -> Option<Value> {
     let own = root.get("examples").and_then(|examples| examples.get(0)).cloned();
     let filled = [false, true].into_iter().flat_map(|more| (0..BRANCHES).map(move |branch| (branch, more)));
     let filled = filled.filter_map(|(branch, more)| {
-        let filling = Filling { root, topic: tool, branch, more, all: false, nodes: Cell::new(0) };
+        let filling = Filling {
+            root,
+            topic: tool,
+            branch,
+            more,
+            all: false,
+            nodes: Cell::new(0),
+            steps: Cell::new(MOST_STEPS),
+        };
         filling.object(root, 0).map(Value::Object)
     });
     own.into_iter().chain(filled).find(|candidate| candidate.is_object() && tool.accepts(candidate))
@@ -35,8 +47,15 @@ pub(super) fn fitting(tool: &ToolEntry) -> Option<Value> {
 
 /// A value that fits `schema`, with every property that it names: what a result of `tool` may look like.
 pub(super) fn whole(tool: &ToolEntry, schema: &JsonObject) -> Option<Value> {
-    let filling =
-        Filling { root: schema, topic: tool, branch: 0, more: false, all: true, nodes: Cell::new(0) };
+    let filling = Filling {
+        root: schema,
+        topic: tool,
+        branch: 0,
+        more: false,
+        all: true,
+        nodes: Cell::new(0),
+        steps: Cell::new(MOST_STEPS),
+    };
     filling.of_schema(schema, "result", 0)
 }
 
@@ -51,6 +70,7 @@ struct Filling<'a> {
     /// `true` gives objects all their properties, as far as there is room for them.
     all: bool,
     nodes: Cell<usize>,
+    steps: Cell<u64>,
 }
 
 impl<'a> Filling<'a> {
@@ -183,6 +203,13 @@ impl<'a> Filling<'a> {
         }
     }
 
+    /// Takes `steps` from those that are left. Returns `false` when there are too few.
+    fn has_steps(&self, steps: u64) -> bool {
+        let left = self.steps.get().checked_sub(steps);
+        self.steps.set(left.unwrap_or(0));
+        left.is_some()
+    }
+
     fn text(&self, schema: &JsonObject, name: &str) -> String {
         self.text_about(schema, name, schema.get("description"))
     }
@@ -201,11 +228,18 @@ impl<'a> Filling<'a> {
             text.extend(std::iter::repeat_n('x', missing));
             text
         };
-        let Some(pattern) = schema.get("pattern") else {
+        let Some(Value::String(pattern)) = schema.get("pattern") else {
             return of_length(placeholders::likely(&asked));
         };
-        let rule = InputSchema::new(JsonObject::from_iter([("pattern".to_owned(), pattern.clone())]).into());
-        let fits = |text: &String| rule.check(&json!(text)).is_ok();
+        if !self.has_steps(STEPS_OF_LARGE) {
+            return of_length(placeholders::likely(&asked));
+        }
+        let instructions = pattern_instructions(pattern);
+        let rule =
+            InputSchema::new(json!({"pattern": pattern}).as_object().cloned().unwrap_or_default().into());
+        let fits = |text: &String| {
+            self.has_steps(instructions * (1 + text.len() as u64)) && rule.check(&json!(text)).is_ok()
+        };
         let candidates =
             std::iter::once(placeholders::likely(&asked)).chain(placeholders::COMMON.iter().copied());
         let text = candidates.map(of_length).find(fits);

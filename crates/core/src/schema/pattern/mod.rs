@@ -94,7 +94,7 @@ pub(super) fn options<'s>() -> ValidationOptions<'s> {
 }
 
 /// Number of instructions of an expression, by which the time of a search is counted; 0 for one that cannot be checked.
-pub(super) fn instructions(expression: &str) -> u64 {
+pub fn instructions(expression: &str) -> u64 {
     program(expression).map_or(0, |program| program.len() as u64)
 }
 

@@ -219,6 +219,8 @@ impl Run<'_> {
 struct Writer {
     instructions: Vec<Instruction>,
     classes: Vec<Class>,
+    /// Numbers of classes by their address in the tree: one that is repeated is read once.
+    read: HashMap<*const hir::Class, u32>,
     known: HashMap<Box<[(char, char)]>, u32>,
     ranges: usize,
     parts: usize,
@@ -295,6 +297,16 @@ impl Writer {
     }
 
     fn class(&mut self, class: &hir::Class) -> Result<u32, NoProgram> {
+        let address = std::ptr::from_ref(class);
+        if let Some(known) = self.read.get(&address) {
+            return Ok(*known);
+        }
+        let number = self.new_class(class)?;
+        self.read.insert(address, number);
+        Ok(number)
+    }
+
+    fn new_class(&mut self, class: &hir::Class) -> Result<u32, NoProgram> {
         let ranges: Box<[(char, char)]> = match class {
             hir::Class::Unicode(class) => class.ranges().iter().map(|it| (it.start(), it.end())).collect(),
             hir::Class::Bytes(class) if class.is_ascii() => {
