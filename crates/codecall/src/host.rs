@@ -272,6 +272,8 @@ impl ScriptHost {
                 None if is_full => break,
                 None => {
                     let named = match self.tool(&call.name).await {
+                        // Findings would describe it: the call itself is refused.
+                        Ok(tool) if !tool.may_be_called() => continue,
                         Ok(tool) => {
                             let shape =
                                 is_read.then(|| self.shapes.result_shape(&tool, &self.caller)).flatten();

@@ -232,7 +232,7 @@ impl Invoker {
         tool: &PermittedTool,
         arguments: JsonObject,
     ) -> Result<JsonObject, InvokeError> {
-        check_arguments(tool.entry(), arguments, false).await.map(|(arguments, _)| arguments)
+        check_arguments(tool, arguments, false).await.map(|(arguments, _)| arguments)
     }
 
     /// Calls `tool` for the caller it was permitted to. The call ends when `context.ct` is cancelled or the app's timeout passes;
@@ -289,7 +289,7 @@ impl Invoker {
         };
         let may_hold = conversation.may_hold(&context);
         let (arguments, digest) =
-            check_arguments(tool.entry(), params.arguments.take().unwrap_or_default(), may_hold).await?;
+            check_arguments(tool, params.arguments.take().unwrap_or_default(), may_hold).await?;
         params.arguments = Some(arguments);
         let (responses, state) = (params.input_responses.take(), params.request_state.take());
         let repeated = state.as_deref().and_then(|state| self.repetitions.take(state));
@@ -375,6 +375,21 @@ fn missed(name: String, why: Unanswered, timeout: Duration) -> InvokeError {
 
 /// The arguments with the defaults of what they lack, if `tool` is as it was approved and they fit its input schema; and their digest if it `is_needed`.
 async fn check_arguments(
+    tool: &PermittedTool,
+    arguments: JsonObject,
+    is_needed: bool,
+) -> Result<(JsonObject, Option<ArgumentsDigest>), InvokeError> {
+    let fitting = fitting_arguments(tool.entry(), arguments, is_needed).await;
+    match fitting {
+        // The problems would describe a tool that the policies keep from this caller.
+        Err(_) if !tool.may_be_called() => {
+            Err(InvokeError::Forbidden { name: tool.name.to_string(), why: Forbidden::NotPermitted })
+        }
+        fitting => fitting,
+    }
+}
+
+async fn fitting_arguments(
     tool: &Arc<ToolEntry>,
     mut arguments: JsonObject,
     is_needed: bool,
