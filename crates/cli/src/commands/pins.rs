@@ -4,7 +4,7 @@ use std::{path::Path, process::ExitCode, sync::Arc, time::Duration};
 
 use anyhow::Context as _;
 use gatewright::{AppHealth, Registry};
-use gatewright_core::{AppOptions, Catalog, PinState, Pins, show_hidden};
+use gatewright_core::{AppOptions, Catalog, DefinitionChange, PinState, Pins, show_hidden};
 use serde::Serialize;
 use serde_json::{Value, json};
 
@@ -126,7 +126,7 @@ fn list(pinned: &Pinned, json: bool) -> anyhow::Result<ExitCode> {
         output::pretty_json(&rows)?;
     } else {
         for row in rows {
-            outln!("{:<10} {}:{}", row.state, row.app, show_hidden(&row.tool))?;
+            outln!("{:<10} {}:{}", row.state, row.app, line(&row.tool))?;
         }
     }
     Ok(ExitCode::SUCCESS)
@@ -147,15 +147,7 @@ fn diff(pinned: &Pinned, names: &[String], json: bool) -> anyhow::Result<ExitCod
             all.push(json!({"app": row.app, "tool": row.tool, "state": row.state, "changes": changes}));
             continue;
         }
-        outln!("{}:{} is {}", row.app, show_hidden(&row.tool), row.state)?;
-        for change in changes {
-            outln!("  {}", show_hidden(if change.pointer.is_empty() { "/" } else { &change.pointer }))?;
-            for (sign, value) in [('-', change.before), ('+', change.after)] {
-                if let Some(value) = value {
-                    outln!("  {sign} {}", show_hidden(&value.to_string()))?;
-                }
-            }
-        }
+        print_changes(row, &changes)?;
     }
     if json {
         output::pretty_json(&all)?;
@@ -177,13 +169,17 @@ fn approve(pinned: Pinned, names: &[String], all: bool) -> anyhow::Result<ExitCo
             approved_pins.pin_first(app, options, &catalog.tools);
         }
         for row in of_app().filter(|row| row.state != "approved") {
+            // The server was started anew and may say something else than to the last `diff`: this is what is approved.
             match catalog.tools.iter().find(|tool| tool.name == row.tool) {
-                Some(tool) => approved_pins.approve(app, tool),
+                Some(tool) => {
+                    print_changes(row, &pinned.file.pins.changes(app, tool))?;
+                    approved_pins.approve(app, tool);
+                }
                 None => {
+                    print_changes(row, &[])?;
                     approved_pins.forget(app, &row.tool);
                 }
             }
-            outln!("{}:{} ({})", row.app, show_hidden(&row.tool), row.state)?;
             approved += 1;
         }
     }
@@ -191,4 +187,23 @@ fn approve(pinned: Pinned, names: &[String], all: bool) -> anyhow::Result<ExitCo
     pins::write(path, &approved_pins).with_context(|| format!("{} is not written", path.display()))?;
     errln!("{approved} approved in {}; running servers follow by themselves", path.display());
     Ok(ExitCode::SUCCESS)
+}
+
+/// Prints the state of a tool and each value that differs from the approved one.
+fn print_changes(row: &Row, changes: &[DefinitionChange]) -> anyhow::Result<()> {
+    outln!("{}:{} is {}", row.app, line(&row.tool), row.state)?;
+    for change in changes {
+        outln!("  {}", line(if change.pointer.is_empty() { "/" } else { &change.pointer }))?;
+        for (sign, value) in [('-', &change.before), ('+', &change.after)] {
+            if let Some(value) = value {
+                outln!("  {sign} {}", show_hidden(&value.to_string()))?;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// A name that a server chose, in one line: hidden characters and line breaks are written out.
+fn line(name: &str) -> String {
+    show_hidden(name).replace('\n', "\\n").replace('\r', "\\r")
 }

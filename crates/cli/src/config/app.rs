@@ -7,7 +7,7 @@ use gatewright_core::{
     AppOptions, Approval, InvalidField, SchemaMode, ScopeRule, ToolOverride, check_tool_name,
 };
 use gatewright_findings::{Finding, escape};
-use gatewright_upstream::{UpstreamAuth, UpstreamConfig};
+use gatewright_upstream::UpstreamConfig;
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::{Deserialize, Serialize, Serializer, de::DeserializeOwned};
 use serde_json::{Map, Value};
@@ -245,9 +245,9 @@ impl AppConfig {
             found.retain(|field| field.path != "timeout");
             found.push(InvalidField::new("timeout", "must be at least 1 ms"));
         }
-        let of_users = |app: &UpstreamConfig| matches!(app.auth, Some(UpstreamAuth::Oauth(_)));
-        if self.options().pins() && matches!(&self.kind, AppKind::Upstream(upstream) if of_users(upstream)) {
-            let problem = "needs one list of tools for everybody, and this server gives each user their own (`auth.type: oauth`)";
+        if self.options().pins() && matches!(&self.kind, AppKind::Upstream(upstream) if !upstream.is_shared())
+        {
+            let problem = "needs one list of tools for everybody, and each caller has a server of their own (`auth.type: oauth`, or `sessions` other than `shared`)";
             found.push(InvalidField::new("pin", problem));
         }
         let finding = |field: InvalidField| {

@@ -1,6 +1,9 @@
 //! The tools of an app as they are offered: without those that are held back, and as the operator shows the others.
 
-use std::sync::Arc;
+use std::{
+    collections::{HashMap, HashSet},
+    sync::Arc,
+};
 
 use rmcp::model::{JsonObject, Tool};
 
@@ -24,10 +27,19 @@ pub(super) struct Offered {
     pub(super) is_changed: bool,
 }
 
-/// The tools of `catalog`, a catalog of `entry`. Those that the operator renamed come first, so that no other takes their names.
+/// The tools of `catalog`, a catalog of `entry`. Those that the operator renamed come first, so that no other takes their names; a tool under a
+/// name that is given to one that is not there is left out, for callers take it for that one.
 pub(super) fn offered(entry: &AppEntry, catalog: &Catalog, pins: &Pins) -> Vec<Offered> {
     let mut tools: Vec<Offered> =
         catalog.tools.iter().filter_map(|tool| offered_as(entry, tool, pins)).collect();
+    let given =
+        entry.options.tools.iter().filter_map(|(own, over)| Some((over.name.as_deref()?, own.as_str())));
+    let given: HashMap<&str, &str> = given.collect();
+    let is_there: HashSet<Arc<str>> = tools.iter().map(|offered| offered.upstream_name.clone()).collect();
+    tools.retain(|offered| {
+        let meant = given.get(&*offered.tool.name);
+        meant.is_none_or(|meant| **meant == *offered.upstream_name || is_there.contains(*meant))
+    });
     tools.sort_by_key(|offered| *offered.upstream_name == *offered.tool.name);
     tools
 }
