@@ -22,12 +22,35 @@ export class Browser {
   /// Goes to an authorization request, logs in, allows everything; gives the address that the client is called back at.
   async authorize(request, { user = "ada", decision = "allow", stopAt } = {}) {
     const { origin } = new URL(request);
-    let response = await this.#fetch(request);
+    return this.#walk(request, { user, decision, isEnd: (next) => (stopAt ? next.href.startsWith(stopAt) : next.origin !== origin) });
+  }
+
+  /// Opens a page, and logs in where it asks for that; gives its text.
+  async open(url, { user = "ada" } = {}) {
+    const response = await this.#fetch(url);
+    if (response.ok) return response.text();
+    if (!response.headers.has("location")) throw new Error(`the server answers ${response.status}`);
+    await this.#walk(new URL(response.headers.get("location"), url), { user, isEnd: (next) => next.href === new URL(url).href });
+    return (await this.#fetch(url)).text();
+  }
+
+  /// Sends a form of a page; gives the status.
+  async post(url, fields) {
+    const { origin } = new URL(url);
+    const response = await this.#fetch(url, { method: "POST", body: new URLSearchParams(fields), headers: { origin } });
+    await response.text();
+    return response.status;
+  }
+
+  /// Follows redirects and fills in forms until it is sent to an end.
+  async #walk(from, { user, decision, isEnd }) {
+    const { origin } = new URL(from);
+    let response = await this.#fetch(from);
     for (let step = 0; step < 12; step += 1) {
       const location = response.headers.get("location");
       if (location) {
         const next = new URL(location, origin);
-        if (stopAt ? next.href.startsWith(stopAt) : next.origin !== origin) return next;
+        if (isEnd(next)) return next;
         response = await this.#fetch(next);
         continue;
       }
