@@ -17,6 +17,7 @@ pub use caller::{Audience, Caller, SessionRef};
 pub(crate) use decided::NeededApproval;
 pub use mode::AccessMode;
 pub use permit::{CallContext, Permit};
+pub(crate) use permitted::SubscribedItem;
 pub use permitted::{Completion, Permitted, PermittedTool, PromptItem, ResourceItem, TaskItem, WholeApp};
 pub(crate) use request::{Decided, DecidedRequest, PendingRequest, Requested, decide};
 pub use roots::{OwnPaths, Roots};

@@ -1,6 +1,6 @@
 //! Objects that their callers may use, as a [`View`](super::View) gives them: the only way to call an app.
 
-use std::{marker::PhantomData, ops::Deref, sync::Arc};
+use std::{fmt, marker::PhantomData, ops::Deref, sync::Arc};
 
 use rmcp::{
     ErrorData, RoleServer,
@@ -17,8 +17,8 @@ use super::{
     Audience, CallContext, Caller, decided::Cleared, permit::Permit, plain::is_plain, request::Requested,
 };
 use crate::{
-    AppEntry, AppFuture, AppOptions, Forbidden, PolicyObject, PolicyResource, RequestObject, ToolEntry,
-    questions::Answers,
+    AppEntry, AppFuture, AppOptions, PolicyObject, PolicyResource, RequestObject, ToolEntry,
+    questions::{Answers, Asking},
 };
 
 /// A tool that its caller may call.
@@ -96,6 +96,9 @@ impl Requested for PermittedTool {
 /// A resource, for [`Permitted`].
 #[derive(Debug, Clone, Copy)]
 pub struct ResourceItem;
+/// A resource that may be read, to subscribe to, for [`Permitted`].
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct SubscribedItem;
 /// A prompt, for [`Permitted`].
 #[derive(Debug, Clone, Copy)]
 pub struct PromptItem;
@@ -166,9 +169,35 @@ impl<K> Permitted<K> {
     }
 }
 
-impl Requested for Permitted<ResourceItem> {
-    type Params = ReadResourceRequestParams;
-    type Response = ReadResourceResponse;
+/// Content of apps that clients get whole: the differences between reading a resource and getting a prompt.
+pub(crate) trait Content: Copy + fmt::Debug + Send + Sync + 'static {
+    /// Parameters of the request.
+    type Params: Clone + fmt::Debug + Send + Sync + 'static;
+    /// The app's response.
+    type Response: Asking;
+
+    /// The object that policies see in `item`.
+    fn policy_object(item: &Permitted<Self>) -> PolicyObject<'_>;
+
+    /// The object `name` as approvals name it.
+    fn request_object(name: String) -> RequestObject;
+
+    /// The arguments that policies see.
+    fn arguments(params: &Self::Params) -> Option<&JsonObject>;
+
+    /// Sends the request for what `owner` calls `local`, with `answers` to what it asked before.
+    fn send(
+        owner: AppEntry,
+        local: String,
+        params: Self::Params,
+        answers: Answers,
+        context: CallContext,
+    ) -> AppFuture<'static, Result<Self::Response, ErrorData>>;
+}
+
+impl<K: Content> Requested for Permitted<K> {
+    type Params = K::Params;
+    type Response = K::Response;
 
     fn permit(&self) -> &Permit {
         &self.permit
@@ -179,11 +208,37 @@ impl Requested for Permitted<ResourceItem> {
     }
 
     fn policy_object(&self) -> PolicyObject<'_> {
-        self.object()
+        K::policy_object(self)
     }
 
     fn request_object(&self) -> RequestObject {
-        RequestObject::Resource(format!("{}:{}", self.owner.id, self.local))
+        K::request_object(format!("{}:{}", self.owner.id, self.local))
+    }
+
+    fn arguments(params: &K::Params) -> Option<&JsonObject> {
+        K::arguments(params)
+    }
+
+    fn send(
+        self,
+        params: K::Params,
+        answers: Answers,
+        context: CallContext,
+    ) -> AppFuture<'static, Result<K::Response, ErrorData>> {
+        K::send(self.owner, self.local, params, answers, context)
+    }
+}
+
+impl Content for ResourceItem {
+    type Params = ReadResourceRequestParams;
+    type Response = ReadResourceResponse;
+
+    fn policy_object(item: &Permitted<Self>) -> PolicyObject<'_> {
+        item.object()
+    }
+
+    fn request_object(name: String) -> RequestObject {
+        RequestObject::Resource(name)
     }
 
     fn arguments(_: &ReadResourceRequestParams) -> Option<&JsonObject> {
@@ -191,14 +246,15 @@ impl Requested for Permitted<ResourceItem> {
     }
 
     fn send(
-        self,
+        owner: AppEntry,
+        local: String,
         mut params: ReadResourceRequestParams,
         answers: Answers,
         context: CallContext,
     ) -> AppFuture<'static, Result<ReadResourceResponse, ErrorData>> {
-        params.uri.clone_from(&self.local);
+        params.uri = local;
         (params.input_responses, params.request_state) = (answers.responses, answers.state);
-        Box::pin(async move { self.owner.app.read_resource(params, context).await })
+        Box::pin(async move { owner.app.read_resource(params, context).await })
     }
 }
 
@@ -210,15 +266,21 @@ impl Permitted<ResourceItem> {
     }
 
     /// Returns `false` if the policies never let the caller read it.
-    pub(crate) fn may_be_read(&self) -> bool {
+    pub(super) fn may_be_read(&self) -> bool {
         self.permit.may(&self.object())
     }
 
+    /// The same resource to subscribe to; none if the policies never let the caller read it.
+    pub(super) fn to_follow(self) -> Option<Permitted<SubscribedItem>> {
+        let Self { owner, local, permit, is_listed, .. } = &self;
+        let followed = Permitted::new(owner.clone(), local.clone(), permit.clone()).listed(*is_listed);
+        self.may_be_read().then_some(followed)
+    }
+}
+
+impl Permitted<SubscribedItem> {
     /// Subscribes to changes. The content is decided on when it is read.
     pub(crate) async fn subscribe(&self) -> Result<(), ErrorData> {
-        if !self.may_be_read() {
-            return Err(Forbidden::NotPermitted.into());
-        }
         self.owner.app.subscribe(self.local.clone(), &self.permit).await
     }
 
@@ -234,24 +296,16 @@ impl Permitted<PromptItem> {
     }
 }
 
-impl Requested for Permitted<PromptItem> {
+impl Content for PromptItem {
     type Params = GetPromptRequestParams;
     type Response = GetPromptResponse;
 
-    fn permit(&self) -> &Permit {
-        &self.permit
+    fn policy_object(item: &Permitted<Self>) -> PolicyObject<'_> {
+        item.object()
     }
 
-    fn owner(&self) -> &AppEntry {
-        &self.owner
-    }
-
-    fn policy_object(&self) -> PolicyObject<'_> {
-        self.object()
-    }
-
-    fn request_object(&self) -> RequestObject {
-        RequestObject::Prompt(format!("{}:{}", self.owner.id, self.local))
+    fn request_object(name: String) -> RequestObject {
+        RequestObject::Prompt(name)
     }
 
     fn arguments(params: &GetPromptRequestParams) -> Option<&JsonObject> {
@@ -259,14 +313,15 @@ impl Requested for Permitted<PromptItem> {
     }
 
     fn send(
-        self,
+        owner: AppEntry,
+        local: String,
         mut params: GetPromptRequestParams,
         answers: Answers,
         context: CallContext,
     ) -> AppFuture<'static, Result<GetPromptResponse, ErrorData>> {
-        params.name.clone_from(&self.local);
+        params.name = local;
         (params.input_responses, params.request_state) = (answers.responses, answers.state);
-        Box::pin(async move { self.owner.app.get_prompt(params, context).await })
+        Box::pin(async move { owner.app.get_prompt(params, context).await })
     }
 }
 

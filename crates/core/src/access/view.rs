@@ -7,7 +7,9 @@ use rmcp::model::{Prompt, Reference, Resource, ResourceTemplate};
 use super::{
     Caller, OpenTask,
     permit::Permit,
-    permitted::{Completion, Permitted, PermittedTool, PromptItem, ResourceItem, TaskItem, WholeApp},
+    permitted::{
+        Completion, Permitted, PermittedTool, PromptItem, ResourceItem, SubscribedItem, TaskItem, WholeApp,
+    },
 };
 use crate::{
     AppEntry, Owned, Policies, Snapshot, ToolEntry, UnavailableApp,
@@ -211,9 +213,8 @@ impl View {
     ///
     /// # Errors
     /// There is none for this caller, the caller lacks scopes for each of them, or policies refuse to read them.
-    pub(crate) fn subscription(&self, uri: &str) -> Result<Vec<Permitted<ResourceItem>>, Denied> {
-        let mut items = self.resource(uri)?;
-        items.retain(Permitted::may_be_read);
+    pub(crate) fn subscription(&self, uri: &str) -> Result<Vec<Permitted<SubscribedItem>>, Denied> {
+        let items: Vec<_> = self.resource(uri)?.into_iter().filter_map(Permitted::to_follow).collect();
         if items.is_empty() { Err(Denied::Policies) } else { Ok(items) }
     }
 

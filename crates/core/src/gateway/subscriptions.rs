@@ -7,7 +7,7 @@ use std::{
 
 use rmcp::ErrorData;
 
-use crate::{Audience, Caller, Permitted, ResourceItem};
+use crate::{Audience, Caller, Permitted, access::SubscribedItem};
 
 /// A resource of one app as one audience sees it. The app is asked to follow it once.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -19,7 +19,7 @@ pub(super) struct Topic {
 }
 
 impl Topic {
-    pub(super) fn of(item: &Permitted<ResourceItem>) -> Self {
+    pub(super) fn of(item: &Permitted<SubscribedItem>) -> Self {
         Self { app: item.app_id().clone(), uri: item.local().to_owned(), audience: item.audience() }
     }
 }
@@ -28,7 +28,7 @@ impl Topic {
 #[derive(Debug)]
 struct FollowedResource {
     listeners: usize,
-    item: Permitted<ResourceItem>,
+    item: Permitted<SubscribedItem>,
     /// The URI by which the first listener asked for it.
     public: String,
 }
@@ -57,7 +57,7 @@ impl SubscriptionTable {
     }
 
     /// Counts one more listener, until the [`Follow`] is dropped; `true` for the first.
-    pub(super) fn add(self: &Arc<Self>, item: &Permitted<ResourceItem>, public: &str) -> (Follow, bool) {
+    pub(super) fn add(self: &Arc<Self>, item: &Permitted<SubscribedItem>, public: &str) -> (Follow, bool) {
         let topic = Topic::of(item);
         let new = || FollowedResource { listeners: 0, item: item.clone(), public: public.to_owned() };
         let mut table = self.lock();
@@ -76,14 +76,14 @@ impl SubscriptionTable {
     }
 
     /// Replaces how a resource is reached, if it is still followed.
-    pub(super) fn renew(&self, topic: &Topic, item: Permitted<ResourceItem>) {
+    pub(super) fn renew(&self, topic: &Topic, item: Permitted<SubscribedItem>) {
         if let Some(followed) = self.lock().get_mut(topic) {
             followed.item = item;
         }
     }
 
     /// Counts one listener less; gives the resource when it was the last.
-    fn remove(&self, topic: &Topic) -> Option<Permitted<ResourceItem>> {
+    fn remove(&self, topic: &Topic) -> Option<Permitted<SubscribedItem>> {
         let mut table = self.lock();
         let followed = table.get_mut(topic)?;
         followed.listeners -= 1;
