@@ -1,16 +1,15 @@
 //! Runs in the background whose lease runs out while their instance lives, as on a machine that stands still for a while.
 
 use std::{
-    collections::HashMap,
     sync::{
-        Arc, Mutex,
+        Arc,
         atomic::{AtomicBool, Ordering},
     },
     time::Duration,
 };
 
 use gatewright_core::{
-    NewRecord, RecordsFuture, SealKey, SharedRecords,
+    MemoryRecords, SealKey,
     rmcp::model::{CallToolResponse, CallToolResult},
 };
 use gatewright_executions::{Executions, ExecutionsConfig};
@@ -18,56 +17,26 @@ use gatewright_testing::ToolServer;
 use serde_json::json;
 use tokio::sync::Notify;
 
-use super::support::Served;
+use super::{
+    records::{Meanwhile, Through, Way},
+    support::Served,
+};
 
-/// Records in memory. The next renewal of a lease comes too late: its record is gone.
+/// The next renewal of a lease comes too late: its record is gone.
 #[derive(Default)]
-struct Records {
-    all: Mutex<HashMap<String, Vec<u8>>>,
-    expires: AtomicBool,
-}
+struct Late(AtomicBool);
 
-impl SharedRecords for Records {
-    fn get_many<'a>(&'a self, keys: &'a [String]) -> RecordsFuture<'a, Vec<Option<Vec<u8>>>> {
-        let all = self.all.lock().unwrap();
-        let found: Vec<_> = keys.iter().map(|key| all.get(key).cloned()).collect();
-        Box::pin(async move { Ok(found) })
-    }
-
-    fn put_many<'a>(&'a self, records: &'a [NewRecord]) -> RecordsFuture<'a, ()> {
-        let new = records.iter().map(|record| (record.key.clone(), record.value.clone()));
-        self.all.lock().unwrap().extend(new);
-        Box::pin(async { Ok(()) })
-    }
-
-    fn replace<'a>(
-        &'a self,
-        key: &'a str,
-        before: Option<&'a [u8]>,
-        after: &'a [u8],
-        _: Duration,
-    ) -> RecordsFuture<'a, bool> {
-        let mut all = self.all.lock().unwrap();
+impl Way for Late {
+    fn replaces(&self, _: &str, before: Option<&[u8]>, after: &[u8]) -> Meanwhile {
         // Only a renewal leaves a record as it is.
-        if before == Some(after) && self.expires.swap(false, Ordering::SeqCst) {
-            all.remove(key);
-        }
-        let is_same = all.get(key).map(Vec::as_slice) == before;
-        if is_same {
-            all.insert(key.to_owned(), after.to_vec());
-        }
-        Box::pin(async move { Ok(is_same) })
-    }
-
-    fn remove_many<'a>(&'a self, keys: &'a [String]) -> RecordsFuture<'a, ()> {
-        self.all.lock().unwrap().retain(|key, _| !keys.contains(key));
-        Box::pin(async { Ok(()) })
+        let is_late = before == Some(after) && self.0.swap(false, Ordering::SeqCst);
+        if is_late { Meanwhile::Expired } else { Meanwhile::Nothing }
     }
 }
 
 #[tokio::test]
 async fn a_run_whose_lease_ran_out_is_not_ended_but_goes_on() {
-    let records = Arc::new(Records::default());
+    let records = Through::to(Arc::<MemoryRecords>::default(), Late::default());
     let config = ExecutionsConfig { lease: Duration::from_secs(3), ..ExecutionsConfig::default() };
     let key = SealKey::derived(b"a secret of thirty-two characters");
     let executions = Executions::shared(config, records.clone(), &key, "test");
@@ -87,8 +56,8 @@ async fn a_run_whose_lease_ran_out_is_not_ended_but_goes_on() {
     let script = "try { return (await callTool('app:look', {})).n } catch (error) { return error.code }";
     let begun = ada.body("codecall:execute", json!({"script": script, "detach": true})).await;
     entered.notified().await;
-    records.expires.store(true, Ordering::SeqCst);
-    while records.expires.load(Ordering::SeqCst) {
+    records.way.0.store(true, Ordering::SeqCst);
+    while records.way.0.load(Ordering::SeqCst) {
         tokio::task::yield_now().await;
     }
     go.notify_one();

@@ -32,6 +32,9 @@ mod plan_inputs;
 #[cfg(test)]
 mod reach;
 #[cfg(test)]
+#[path = "../../../../tests/records/mod.rs"]
+mod records;
+#[cfg(test)]
 mod rehearsal;
 #[cfg(test)]
 mod results;

@@ -1,7 +1,7 @@
 //! Shapes that instances share through a store.
 
 use std::{
-    collections::HashMap,
+    collections::BTreeSet,
     sync::{
         Arc, Mutex,
         atomic::{AtomicBool, Ordering},
@@ -9,54 +9,40 @@ use std::{
     time::Duration,
 };
 
-use gatewright_core::{NewRecord, RecordsError, RecordsFuture, SharedRecords};
+use gatewright_core::{MemoryRecords, NewRecord, RecordsFuture, SharedRecords as _};
 use serde_json::{Value, json};
 
-use super::support::{Client, Fixture, Served, structured};
+use super::{
+    records::{Cut, Meanwhile, Through, Way},
+    support::{Client, Fixture, Served, structured},
+};
 
-/// Records in memory. Each write is refused once, as if another instance had been quicker.
+/// A connection that can be cut. The first write is refused, as if another instance had been quicker.
 #[derive(Default)]
-struct Records {
-    all: Mutex<HashMap<String, Vec<u8>>>,
+struct Sharing {
     was_refused: AtomicBool,
-    is_down: AtomicBool,
+    cut: Cut,
+    written: Mutex<BTreeSet<String>>,
 }
 
-impl SharedRecords for Records {
-    fn get_many<'a>(&'a self, keys: &'a [String]) -> RecordsFuture<'a, Vec<Option<Vec<u8>>>> {
-        Box::pin(async move {
-            if self.is_down.load(Ordering::SeqCst) {
-                return Err(RecordsError::Unavailable);
-            }
-            let all = self.all.lock().unwrap();
-            Ok(keys.iter().map(|key| all.get(key).cloned()).collect())
-        })
+impl Way for Sharing {
+    fn pass<'a, T: Send + 'a>(&'a self, step: RecordsFuture<'a, T>) -> RecordsFuture<'a, T> {
+        self.cut.pass(step)
     }
 
-    fn put_many<'a>(&'a self, _: &'a [NewRecord]) -> RecordsFuture<'a, ()> {
-        unreachable!("shapes of several instances are always compared and replaced")
+    fn replaces(&self, key: &str, _: Option<&[u8]>, _: &[u8]) -> Meanwhile {
+        if !self.was_refused.swap(true, Ordering::SeqCst) {
+            return Meanwhile::Replaced;
+        }
+        self.written.lock().unwrap().insert(key.to_owned());
+        Meanwhile::Nothing
     }
+}
 
-    fn replace<'a>(
-        &'a self,
-        key: &'a str,
-        before: Option<&'a [u8]>,
-        after: &'a [u8],
-        _: Duration,
-    ) -> RecordsFuture<'a, bool> {
-        Box::pin(async move {
-            let mut all = self.all.lock().unwrap();
-            if !self.was_refused.swap(true, Ordering::SeqCst) || all.get(key).map(Vec::as_slice) != before {
-                return Ok(false);
-            }
-            all.insert(key.to_owned(), after.to_vec());
-            Ok(true)
-        })
-    }
+type Records = Through<Sharing>;
 
-    fn remove_many<'a>(&'a self, _: &'a [String]) -> RecordsFuture<'a, ()> {
-        unreachable!("shapes expire")
-    }
+fn records() -> Arc<Records> {
+    Through::to(Arc::<MemoryRecords>::default(), Sharing::default())
 }
 
 async fn instance(answer: Value, records: &Arc<Records>) -> (Served, Client) {
@@ -82,7 +68,7 @@ async fn observed(client: &Client, answers: u64) -> Value {
 
 #[tokio::test(start_paused = true)]
 async fn an_instance_knows_what_others_learned_and_no_answer_counts_twice() {
-    let records = Arc::new(Records::default());
+    let records = records();
     let (first, of_first) = instance(json!({"a": 1}), &records).await;
     let (_second, of_second) = instance(json!({"b": "x"}), &records).await;
     for _ in 0..3 {
@@ -103,7 +89,7 @@ async fn an_instance_knows_what_others_learned_and_no_answer_counts_twice() {
 
 #[tokio::test(start_paused = true)]
 async fn an_instance_that_looked_too_early_learns_of_a_tool_when_it_is_asked() {
-    let records = Arc::new(Records::default());
+    let records = records();
     let (_early, of_early) = instance(json!({"a": 1}), &records).await;
     // Its first rounds find nothing.
     tokio::time::sleep(Duration::from_secs(20)).await;
@@ -116,20 +102,22 @@ async fn an_instance_that_looked_too_early_learns_of_a_tool_when_it_is_asked() {
 
 #[tokio::test(start_paused = true)]
 async fn an_instance_learns_on_while_the_store_is_away_or_its_records_are_junk() {
-    let records = Arc::new(Records::default());
-    records.is_down.store(true, Ordering::SeqCst);
+    let records = records();
+    records.way.cut.turn(true);
     let (first, of_first) = instance(json!({"a": 1}), &records).await;
     of_first.invoke("get", 0).await;
     assert_eq!(observed(&of_first, 1).await["required"], json!(["a"]));
-    records.is_down.store(false, Ordering::SeqCst);
+    records.way.cut.turn(false);
     let is_shared = async {
-        while records.all.lock().unwrap().is_empty() {
+        while records.way.written.lock().unwrap().is_empty() {
             tokio::time::sleep(Duration::from_millis(100)).await;
         }
     };
     tokio::time::timeout(Duration::from_secs(60), is_shared).await.unwrap();
     first.code_call.close().await;
-    records.all.lock().unwrap().values_mut().for_each(|record| *record = b"junk".to_vec());
+    let keys = records.way.written.lock().unwrap().clone();
+    let junk = |key| NewRecord { key, value: b"junk".to_vec(), ttl: Duration::from_secs(3_600) };
+    records.put_many(&keys.into_iter().map(junk).collect::<Vec<_>>()).await.unwrap();
     let (_second, of_second) = instance(json!({"b": 1}), &records).await;
     of_second.invoke("get", 0).await;
     assert_eq!(observed(&of_second, 1).await["required"], json!(["b"]));

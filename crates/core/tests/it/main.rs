@@ -20,6 +20,9 @@ mod person;
 #[cfg(test)]
 mod policy;
 #[cfg(test)]
+#[path = "../../../../tests/records/mod.rs"]
+mod records;
+#[cfg(test)]
 mod settled_approvals;
 #[cfg(test)]
 mod shop;

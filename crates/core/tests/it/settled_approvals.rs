@@ -1,18 +1,14 @@
 //! Scripts that wait for an approval are noted when it is settled, at whichever step of the decision its process ends.
 
 use std::{
-    sync::{
-        Arc,
-        atomic::{AtomicUsize, Ordering},
-    },
+    sync::Arc,
     time::{Duration, SystemTime, UNIX_EPOCH},
 };
 
-use gatewright_core::{
-    ApprovalRecord, ApprovalStore, Approver, Claimant, MemoryRecords, NewRecord, RecordsError, RecordsFuture,
-    SealKey, SharedRecords, Standing,
-};
+use gatewright_core::{ApprovalRecord, ApprovalStore, Approver, Claimant, MemoryRecords, SealKey, Standing};
 use serde_json::json;
+
+use super::records::{Fault, Faulty};
 
 const OPS: Approver<'_> = Approver::Operator("ops");
 
@@ -31,46 +27,6 @@ fn id(n: u8) -> String {
     format!("apr_{}", format!("{n:02x}").repeat(16))
 }
 
-/// A connection that is gone after `left` steps.
-struct Ends {
-    records: Arc<MemoryRecords>,
-    left: AtomicUsize,
-}
-
-impl Ends {
-    fn step<'a, T: Send + 'a>(&'a self, step: RecordsFuture<'a, T>) -> RecordsFuture<'a, T> {
-        Box::pin(async move {
-            let is_there =
-                self.left.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |left| left.checked_sub(1));
-            if is_there.is_ok() { step.await } else { Err(RecordsError::Unavailable) }
-        })
-    }
-}
-
-impl SharedRecords for Ends {
-    fn get_many<'a>(&'a self, keys: &'a [String]) -> RecordsFuture<'a, Vec<Option<Vec<u8>>>> {
-        self.step(self.records.get_many(keys))
-    }
-
-    fn put_many<'a>(&'a self, records: &'a [NewRecord]) -> RecordsFuture<'a, ()> {
-        self.step(self.records.put_many(records))
-    }
-
-    fn replace<'a>(
-        &'a self,
-        key: &'a str,
-        before: Option<&'a [u8]>,
-        after: &'a [u8],
-        ttl: Duration,
-    ) -> RecordsFuture<'a, bool> {
-        self.step(self.records.replace(key, before, after, ttl))
-    }
-
-    fn remove_many<'a>(&'a self, keys: &'a [String]) -> RecordsFuture<'a, ()> {
-        self.step(self.records.remove_many(keys))
-    }
-}
-
 async fn runs(store: &ApprovalStore) -> Vec<String> {
     store.settled().await.unwrap().into_iter().map(|one| one.run).collect()
 }
@@ -86,7 +42,7 @@ async fn a_decision_whose_process_ends_at_any_step_leaves_its_script_noted() {
             .await
             .unwrap();
         assert_eq!(runs(&store).await, [""; 0]);
-        let ends = Arc::new(Ends { records, left: left.into() });
+        let ends = Faulty::new(records, Fault::Unreachable, left);
         let _ = ApprovalStore::new(ends, key).decide(&id(1), Some(Standing::Once), OPS).await;
         if !store.waits(&id(1)).await.unwrap() {
             decided += 1;

@@ -9,7 +9,10 @@ use gatewright_executions::{
     CallCounts, Ending, ExecutionError, Executions, ExecutionsConfig, Lease, Reader, State,
 };
 
-use crate::support::{Clock, Fault, Faulty, TestRecords, detached, principal};
+use crate::{
+    records::{Fault, Faulty},
+    support::{Clock, TestRecords, detached, principal},
+};
 
 const LEASE: Duration = Duration::from_secs(15);
 /// Time after which what a dead instance left in an index is removed.

@@ -8,7 +8,10 @@ use gatewright_executions::{
 };
 use proptest::prelude::*;
 
-use crate::support::{Clock, TestRecords, Through, Way, detached, principal};
+use crate::{
+    records::{Through, Way},
+    support::{Clock, TestRecords, detached, principal},
+};
 
 /// A step of one instance.
 #[derive(Debug, Clone, Copy)]

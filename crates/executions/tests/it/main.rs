@@ -9,6 +9,9 @@ mod deaths;
 #[cfg(test)]
 mod interleaving;
 #[cfg(test)]
+#[path = "../../../../tests/records/mod.rs"]
+mod records;
+#[cfg(test)]
 mod sealed;
 #[cfg(test)]
 mod stores;

@@ -6,7 +6,10 @@ use gatewright_executions::{
     CallCounts, Ending, ExecutionError, Executions, ExecutionsConfig, NewExecution, Reader,
 };
 
-use crate::support::{Clock, Fault, Faulty, Silent, TestRecords, detached, principal};
+use crate::{
+    records::{Fault, Faulty, Silent},
+    support::{Clock, TestRecords, detached, principal},
+};
 
 const LEASE: Duration = Duration::from_secs(15);
 
