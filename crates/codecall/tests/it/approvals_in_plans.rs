@@ -15,19 +15,22 @@ use super::{
 };
 
 /// A plan whose call needs an approval, and a plan around it.
+pub(crate) const PLANS: [(&str, &str); 2] = [("pay", PAY), ("around", AROUND)];
 const PAY: &str = "
     const asked = await callTool('app:effect', { n: 1 });
     return { count: asked.count };
 ";
 const AROUND: &str = "return { inner: await callTool('plans:pay', {}) };";
 
-async fn plans(terms: Approvals) -> (Served, Asking, Planned) {
-    let (served, app, planned) = planned_of(json!({}), &[("pay", PAY), ("around", AROUND)]).await;
-    // The plans themselves need no approval.
+/// Options with which the plans themselves need no approval.
+pub(crate) fn free() -> AppOptions {
     let never = || ToolOverride { approval: Some(Approval::Never), ..ToolOverride::default() };
-    let tools = ["pay", "around"].map(|name| (name.to_owned(), never())).into();
-    let options = AppOptions { tools, ..AppOptions::default() };
-    served.gateway.registry().add("plans", planned.plans.clone(), options);
+    AppOptions { tools: PLANS.map(|(name, _)| (name.to_owned(), never())).into(), ..AppOptions::default() }
+}
+
+async fn plans(terms: Approvals) -> (Served, Asking, Planned) {
+    let (served, app, planned) = planned_of(json!({}), &PLANS).await;
+    served.gateway.registry().add("plans", planned.plans.clone(), free());
     let policies = Policies { engine: None, approvals: Approvals { writes: Some(Approval::Ask), ..terms } };
     served.gateway.registry().set_policies(Some(policies));
     (served, app, planned)

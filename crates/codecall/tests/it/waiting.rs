@@ -330,18 +330,24 @@ pub(crate) async fn planned(config: Value) -> (Served, Asking, Planned) {
     planned_of(config, &[("refund", PLAN)]).await
 }
 
-/// The same with these plans, each with its script.
-pub(crate) async fn planned_of(config: Value, plans: &[(&str, &str)]) -> (Served, Asking, Planned) {
+/// The app `plans` with these plans, each with its script, and its folder.
+pub(crate) fn saved(plans: &[(&str, &str)], config: &CodeCallConfig) -> (Arc<SavedPlans>, tempfile::TempDir) {
     let folder = tempfile::tempdir().unwrap();
     for (name, script) in plans {
         let plan = format!("/* plan\nname: {name}\ndescription: Asks who it is.\n*/\n{script}");
         std::fs::write(folder.path().join(name).with_extension("js"), plan).unwrap();
     }
+    let (plans, findings) = SavedPlans::open("plans", folder.path().to_owned().into(), config).unwrap();
+    assert!(findings.is_empty(), "{findings:#?}");
+    (plans, folder)
+}
+
+/// The same with these plans, each with its script.
+pub(crate) async fn planned_of(config: Value, plans: &[(&str, &str)]) -> (Served, Asking, Planned) {
     let mut config = config;
     config["mode"] = "metadata_driven".into();
     let config: CodeCallConfig = made(config);
-    let (plans, findings) = SavedPlans::open("plans", folder.path().to_owned().into(), &config).unwrap();
-    assert!(findings.is_empty(), "{findings:#?}");
+    let (plans, folder) = saved(plans, &config);
     let app = Asking::default();
     let apps: Vec<(&str, Arc<dyn App>, AppOptions)> = vec![
         ("app", Arc::new(LocalApp::start(app.clone()).await.unwrap()), AppOptions::default()),

@@ -15,8 +15,9 @@ use gatewright_executions::{Execution, Executions, ExecutionsConfig, Reader, Sta
 use serde_json::{Value, json};
 
 use super::{
+    approvals_in_plans::{PLANS, free},
     support::{Client, Served},
-    waiting::Asking,
+    waiting::{Asking, saved},
 };
 
 const CAUGHT: &str = "
@@ -49,12 +50,14 @@ impl Shared {
         let local = Arc::new(LocalApp::start(self.app.clone()).await.unwrap());
         let write = ToolOverride { scopes: vec!["write".to_owned()], ..ToolOverride::default() };
         let options = AppOptions { tools: [("effect".to_owned(), write)].into(), ..AppOptions::default() };
-        let apps: Vec<(_, Arc<dyn App>, _)> = vec![("app", local, options)];
+        let (plans, _folder) = saved(&PLANS, &config);
+        let apps: Vec<(_, Arc<dyn App>, _)> = vec![("app", local, options), ("plans", plans.clone(), free())];
         let kept = (Some(self.executions.clone()), owners);
         let store = self.store();
         let served = Served::of_owners(PoolConfig::default(), config, apps, kept, |invoker| {
             invoker.approvals_in(store).seal_key(&self.key)
         });
+        served.code_call.run_plans_of(&plans);
         let asked = |terms| Approvals { writes: Some(Approval::Ask), ..terms };
         let policies = Policies { engine: None, approvals: terms.map(asked).unwrap_or_default() };
         served.gateway.registry().set_policies(Some(policies));
@@ -127,6 +130,73 @@ async fn one_of_several_instances_goes_on_once_when_another_process_decides() {
     while !store.settled().await.unwrap().is_empty() {
         tokio::task::yield_now().await;
     }
+}
+
+#[tokio::test]
+async fn a_run_goes_on_when_an_approval_within_a_saved_plan_that_it_calls_is_decided_on_anywhere() {
+    let user = || Approver::User { subject: "ada", holds: &|_| true };
+    for (plan, by_user, elsewhere, approved) in [
+        ("pay", true, false, true),
+        ("pay", false, true, false),
+        ("around", true, true, true),
+        ("around", false, false, false),
+    ] {
+        let shared = Shared::new();
+        let first = shared.instance(Some(Approvals::default()), None).await;
+        let second = shared.instance(Some(Approvals::default()), None).await;
+        let script = format!(
+            "const before = (await callTool('app:effect', {{ n: 2 }})).count;
+             let got; try {{ got = await callTool('plans:{plan}', {{}}) }} catch (error) {{ got = error.code }}
+             return [before, got, (await callTool('app:effect', {{ n: 3 }})).count];"
+        );
+        let id = detach(&first.client("ada").await, &script).await;
+        let store = if elsewhere { shared.store() } else { second.gateway.invoker().approvals().clone() };
+        for (step, decision) in [true, approved, true].into_iter().enumerate() {
+            shared.until(&id, State::Waiting).await;
+            let approver = if by_user { user() } else { Approver::Operator("ops") };
+            store.decide(&waiting(&store).await, decision.then_some(Standing::Once), approver).await.unwrap();
+            while shared.executions.head(&id, Reader::Operator).await.unwrap().resumed <= step as u32 {
+                tokio::task::yield_now().await;
+            }
+        }
+        shared.until(&id, State::Ended).await;
+        let counted = json!({"count": 2});
+        let expected = match (approved, plan) {
+            (false, _) => json!([1, "APPROVAL_DENIED", 2]),
+            (true, "pay") => json!([1, counted, 3]),
+            (true, _) => json!([1, {"inner": counted}, 3]),
+        };
+        assert_eq!(result(&second, &id).await["result"], expected);
+        assert_eq!(
+            shared.app.effects.load(Ordering::SeqCst),
+            2 + usize::from(approved),
+            "nothing is done twice"
+        );
+    }
+}
+
+#[tokio::test]
+async fn an_approval_within_a_saved_plan_wakes_its_run_even_if_another_call_went_on_when_it_was_given() {
+    let shared = Shared::new();
+    let served = shared.instance(Some(Approvals::default()), None).await;
+    let free = ToolOverride { approval: Some(Approval::Never), ..ToolOverride::default() };
+    let options = AppOptions { tools: [("hold".to_owned(), free)].into(), ..AppOptions::default() };
+    let local = Arc::new(LocalApp::start(shared.app.clone()).await.unwrap());
+    served.gateway.registry().add("app", local, options);
+    let script = "
+        const [held, paid] = await Promise.all([callTool('app:hold', {}), callTool('plans:around', {})]);
+        return [held, paid.inner.count];
+    ";
+    let id = detach(&served.client("ada").await, script).await;
+    shared.app.held.notified().await;
+    let store = served.gateway.invoker().approvals();
+    while store.list(Approver::Operator("ops")).await.unwrap().is_empty() {
+        tokio::task::yield_now().await;
+    }
+    store.decide(&waiting(store).await, Some(Standing::Once), Approver::Operator("ops")).await.unwrap();
+    shared.app.go.notify_one();
+    shared.until(&id, State::Ended).await;
+    assert_eq!(result(&served, &id).await["result"], json!(["held", 1]));
 }
 
 #[tokio::test]
