@@ -165,6 +165,14 @@ impl ApiKeys {
         Ok(verified)
     }
 
+    /// Returns the scopes that the configured key of `subject` grants now; `None` if there is none any more, or it has expired.
+    pub(crate) fn scopes_of(&self, subject: &str) -> Option<Scopes> {
+        let keys = self.configured.load();
+        let key = keys.iter().find(|key| subject_of(&key.name) == subject)?;
+        let caller = self.caller_with(&key.name, &key.scopes, key.expires.map(|expires| expires.0));
+        Some(caller.ok()?.principal.scopes)
+    }
+
     /// Compares with every configured key, and each in constant time.
     fn configured(&self, digest: &[u8; 32]) -> Option<Result<CachedToken, TokenError>> {
         let keys = self.configured.load();

@@ -4,10 +4,12 @@
 //! revocation ([`RevocationFeed`](crate::store::RevocationFeed)), and after [`RECHECK`] in any case. Tokens of an external provider are in
 //! `transparent`.
 
+mod work;
+
 use std::{
     net::IpAddr,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
-    time::{SystemTime, UNIX_EPOCH},
+    time::SystemTime,
 };
 
 use futures::future::BoxFuture;
@@ -25,7 +27,7 @@ use crate::{
     keys::{Claims, TokenError},
     metrics::Metrics,
     records::Grant,
-    scopes::{ANONYMOUS, RecordedScopes, is_scope_token},
+    scopes::{ANONYMOUS, is_scope_token},
     server::{AuthorizationServer, Services},
     store::{FamilyId, StoreError},
     token_cache::{CachedToken, TokenCache},
@@ -346,38 +348,20 @@ impl Authenticator for ResourceServer {
         })
     }
 
-    /// Applies the ceilings and revocations that hold for tokens. A provider elsewhere says nothing about its users without a token, whose scopes stay as
-    /// they were.
+    /// Applies the ceilings and revocations that hold for tokens. A provider elsewhere says nothing about its users without a token: their scopes stay as they
+    /// were, for as long as [`ResourceServer::work_until`] allows.
     fn scopes_now<'a>(
         &'a self,
         principal: &'a Principal,
         since: SystemTime,
     ) -> BoxFuture<'a, Result<Option<Scopes>, RecordsError>> {
-        Box::pin(async move {
-            // It began while nobody had to authenticate.
-            let Scopes::Granted(granted) = &principal.scopes else { return Ok(None) };
-            let recorded = RecordedScopes::new(granted.iter().cloned().collect());
-            let Some(client) = principal.client_id.as_deref() else {
-                let anonymous = self.resource.anonymous.as_ref().filter(|_| *principal.subject == *ANONYMOUS);
-                let still = |scope: &String| anonymous.is_some_and(|scopes| scopes.allows(scope));
-                let scopes = granted.iter().filter(|scope| still(scope)).cloned().collect();
-                return Ok(anonymous.map(|_| Scopes::Granted(scopes)));
-            };
-            let TokenIssuer::BuiltIn(services) = &self.resource.issuer else {
-                return Ok(Some(principal.scopes.clone()));
-            };
-            let since = since.duration_since(UNIX_EPOCH).unwrap_or_default().as_millis();
-            let since_ms = u64::try_from(since).unwrap_or(u64::MAX);
-            let scopes =
-                services.tokens.scopes_of_work((&principal.subject, client), &recorded, since_ms).await;
-            match scopes {
-                Ok(scopes) => Ok(scopes.map(Scopes::from)),
-                Err(error) => {
-                    tracing::warn!(%error, "it cannot be checked whether a run may go on: the token store failed");
-                    Err(RecordsError::Unavailable)
-                }
-            }
-        })
+        Box::pin(self.scopes_of_work(principal, since))
+    }
+
+    /// The end of the token, for those of an external provider: nobody else can be asked. A token whose introspection names no end allows no work without
+    /// another request.
+    fn work_until<'a>(&'a self, parts: &'a Parts) -> BoxFuture<'a, Option<SystemTime>> {
+        Box::pin(self.end_of_token(parts))
     }
 
     /// Each missing scope stands once in the challenge and in the message.

@@ -37,6 +37,12 @@ pub trait Authenticator: Send + Sync + 'static {
         Box::pin(std::future::ready(Ok(Some(principal.scopes.clone()))))
     }
 
+    /// Returns the time until which work that the request of `parts` begins may go on without another one, for callers of whom nothing but their token is
+    /// known. `None` if [`Authenticator::scopes_now`] knows more, which is the default.
+    fn work_until<'a>(&'a self, _parts: &'a Parts) -> BoxFuture<'a, Option<SystemTime>> {
+        Box::pin(std::future::ready(None))
+    }
+
     /// Returns the response to a call that needs scopes its caller lacks: 403 with `error="insufficient_scope"` (RFC 6750 §3.1).
     fn insufficient_scope(&self, missing: &[String]) -> AuthRefusal;
 }

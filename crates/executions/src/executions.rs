@@ -132,15 +132,38 @@ impl Executions {
     /// [`ExecutionError::Busy`] while an instance runs it, [`ExecutionError::Ended`], [`ExecutionError::NotFound`] for whatever `reader` may not see, or
     /// the store does not answer.
     pub async fn acquire(&self, id: &str, reader: Reader<'_>) -> Result<(Lease, Execution), ExecutionError> {
+        self.take(id, reader, None).await
+    }
+
+    /// The same for its owner, who has shown a token: the execution has the scopes of `owner` from now on, which are known until `until_ms`, in milliseconds
+    /// since 1970-01-01 UTC.
+    ///
+    /// # Errors
+    /// As [`Executions::acquire`].
+    pub async fn acquire_until(
+        &self,
+        id: &str,
+        owner: &Principal,
+        until_ms: u64,
+    ) -> Result<(Lease, Execution), ExecutionError> {
+        self.take(id, Reader::Owner(owner), Some(until_ms)).await
+    }
+
+    async fn take(
+        &self,
+        id: &str,
+        reader: Reader<'_>,
+        until_ms: Option<u64>,
+    ) -> Result<(Lease, Execution), ExecutionError> {
         let id: ExecutionId = id.parse()?;
         let lost = CancellationToken::new();
         match &self.0.store {
             Store::Memory(memory) => {
-                let (lease, execution) = memory.acquire(id, reader, lost.clone())?;
+                let (lease, execution) = memory.acquire(id, reader, until_ms, lost.clone())?;
                 Ok((Lease::new(id, lost, Holder::Memory(lease)), execution))
             }
             Store::Shared(shared) => {
-                let (lease, execution) = shared.acquire(id, reader, lost.clone()).await?;
+                let (lease, execution) = shared.acquire(id, reader, until_ms, lost.clone()).await?;
                 Ok((Lease::new(id, lost, Holder::Shared(Box::new(lease))), execution))
             }
         }

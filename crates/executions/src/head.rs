@@ -5,7 +5,7 @@ use std::{fmt, net::IpAddr, sync::Arc};
 use gatewright_core::{Claimant, Principal};
 use serde::{Deserialize, Serialize};
 
-use crate::ExecutionId;
+use crate::{ExecutionId, reading::Reader};
 
 /// Most things that a head names as waited for; more are left out.
 pub const MOST_WAITING: usize = 16;
@@ -146,6 +146,10 @@ pub struct NewExecution {
     /// The saved plan that it runs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub plan: Option<String>,
+    /// Time until which its owner's scopes are known, in milliseconds since 1970-01-01 UTC: the end of a token that nobody can be asked about later. None if
+    /// they can be looked up.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub until_ms: Option<u64>,
     /// Address of the caller, by whose network it counts if the caller is anonymous.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub address: Option<IpAddr>,
@@ -246,7 +250,12 @@ impl Head {
         self.state != State::Ended
     }
 
-    pub(crate) fn run_again(&mut self, now_ms: u64) {
+    /// Goes on for `reader`; with `until_ms`, that owner's scopes are those of the execution from now on, until then.
+    pub(crate) fn run_again(&mut self, reader: Reader<'_>, until_ms: Option<u64>, now_ms: u64) {
+        if let (Reader::Owner(owner), Some(_)) = (reader, until_ms) {
+            self.owner.scopes = owner.scopes.clone();
+            self.about.until_ms = until_ms;
+        }
         self.state = State::Running;
         self.waiting_for.clear();
         self.resumed = self.resumed.saturating_add(1);

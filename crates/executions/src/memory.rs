@@ -164,6 +164,7 @@ impl Memory {
         self: &Arc<Self>,
         id: ExecutionId,
         reader: Reader<'_>,
+        until_ms: Option<u64>,
         lost: CancellationToken,
     ) -> Result<(MemoryLease, Execution), ExecutionError> {
         let now_ms = self.clock.now_ms();
@@ -176,7 +177,7 @@ impl Memory {
         if kept.is_held(now_ms) {
             return Err(ExecutionError::Busy);
         }
-        kept.head.run_again(now_ms);
+        kept.head.run_again(reader, until_ms, now_ms);
         kept.lease = Held::By(token, lost);
         let execution = kept.execution();
         table.leases = token;

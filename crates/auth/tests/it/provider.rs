@@ -1,13 +1,14 @@
 //! Tokens of an external provider in transparent mode (checklist F10 to F23, G08).
 
-use std::time::Duration;
+use std::time::{Duration, UNIX_EPOCH};
 
 use gatewright_auth::{
-    Clock as _, Deployment, ResourceServer, Transparent,
+    Clock as _, Deployment, NewApiKey, ResourceServer, SystemEntropy, Transparent,
     keys::{Algorithm, Jwk},
 };
-use gatewright_core::{Authenticator as _, Principal};
-use http::Request;
+use gatewright_core::{Authenticator as _, Principal, Scopes};
+use http::{Request, request::Parts};
+use secrecy::ExposeSecret as _;
 use serde_json::{Value, json};
 
 use crate::support::{
@@ -15,13 +16,13 @@ use crate::support::{
     web::Reply,
 };
 
+fn request(token: &str) -> Parts {
+    let request = Request::post("/mcp").header("authorization", format!("Bearer {token}"));
+    request.body(()).unwrap().into_parts().0
+}
+
 async fn check(guard: &ResourceServer, token: &str) -> Result<Principal, u16> {
-    let parts = Request::post("/mcp")
-        .header("authorization", format!("Bearer {token}"))
-        .body(())
-        .unwrap()
-        .into_parts()
-        .0;
+    let parts = request(token);
     guard.authenticate(&parts).await.map_err(|response| response.status().as_u16())
 }
 
@@ -44,6 +45,49 @@ async fn f10_f11_and_f12_tokens_of_the_provider_are_for_us_from_it_and_the_pinne
     ] {
         assert_eq!(check(&guard, &idp.token(&idp.key, bad.clone())).await, Err(401), "{bad}");
     }
+}
+
+#[tokio::test]
+async fn work_of_the_provider_s_users_goes_on_without_a_request_until_their_token_expires() {
+    let idp = Idp::start().await;
+    let uri = idp.web.url("/introspect");
+    let guard =
+        idp.guard(json!({"provider": {"introspectionUri": uri, "clientId": "rs", "clientSecret": "s"}}));
+    let until = async |token: &str| guard.work_until(&request(token)).await;
+    let end = idp.clock.now_s() + 60;
+    let at = |seconds| Some(UNIX_EPOCH + Duration::from_secs(seconds));
+    assert_eq!(until(&idp.token(&idp.key, json!({"exp": end}))).await, at(end));
+    let say = |exp: Value| {
+        let answer = json!({"active": true, "sub": "u2", "aud": AUDIENCE, "exp": exp});
+        idp.web.on("/introspect", Reply::json(answer));
+    };
+    say(json!(end));
+    assert_eq!(until("opaque").await, at(end));
+    say(Value::Null);
+    assert_eq!(until("without-end").await, at(0), "nothing says how long it may go on");
+    assert_eq!(until(&idp.token(&idp.key, json!({"exp": 1}))).await, at(0), "it cannot be verified");
+    assert_eq!(guard.work_until(&Request::new(()).into_parts().0).await, None);
+    // Who has no client in the token may go on, too.
+    let since = UNIX_EPOCH + Duration::from_secs(idp.clock.now_s());
+    let who = check(&guard, &idp.token(&idp.key, json!({"azp": null}))).await.unwrap();
+    assert_eq!(guard.scopes_now(&who, since).await, Ok(Some(Scopes::parse("read"))));
+}
+
+#[tokio::test]
+async fn work_begun_with_an_api_key_ends_with_its_key_and_keeps_what_the_key_still_grants() {
+    let idp = Idp::start().await;
+    let hash = |key: &NewApiKey| key.hash.to_string();
+    let key = NewApiKey::generate("ci", None, &SystemEntropy).unwrap();
+    let entry = |scopes: Value| json!({"name": "ci", "hash": hash(&key), "scopes": scopes});
+    let guard = idp.guard(json!({"apiKeys": [entry(json!(["read", "write"]))]}));
+    let who = check(&guard, key.key.expose_secret()).await.unwrap();
+    let now = async || guard.scopes_now(&who, UNIX_EPOCH).await.unwrap();
+    assert_eq!(now().await, Some(Scopes::parse("read write")));
+    assert_eq!(guard.work_until(&request(key.key.expose_secret())).await, None, "it has no end");
+    guard.replace_api_keys(&[serde_json::from_value(entry(json!(["read"]))).unwrap()]);
+    assert_eq!(now().await, Some(Scopes::parse("read")));
+    guard.replace_api_keys(&[]);
+    assert_eq!(now().await, None);
 }
 
 #[tokio::test]

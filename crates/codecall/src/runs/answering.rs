@@ -16,8 +16,9 @@ use super::{
     approvals::approval_required,
     ask::{Round, ask},
     detached::running,
-    flow::{EXECUTION, Entered, Next, Refusal, Run, of_execution},
+    flow::{EXECUTION, Entered, Next, Run, of_execution},
     questions::{ApprovalsWithin, Open, Waiting, by_call, described, held, requests},
+    refusal::Refusal,
 };
 use crate::{CodeCall, tool_result::answer};
 
@@ -28,7 +29,7 @@ impl CodeCall {
         state: &str,
         responses: InputResponses,
         request: &str,
-        caller: &Caller,
+        (caller, context): (&Caller, &RequestContext<RoleServer>),
     ) -> Result<Entered, Refusal> {
         let refused = |message: String| Refusal::new(codes::VALIDATION_ERROR, message);
         let ticket = Ticket::open(&self.invoker, caller.principal(), state).ok_or_else(|| {
@@ -45,7 +46,7 @@ impl CodeCall {
                 ticket.id()
             )));
         }
-        self.answer(ticket.id(), ticket.asks(), responses, request, caller).await
+        self.answer(ticket.id(), ticket.asks(), responses, request, (caller, context)).await
     }
 
     /// Goes on with the execution `id` with answers to those of the questions `asks` that are still open.
@@ -55,7 +56,7 @@ impl CodeCall {
         asks: &[Round],
         responses: InputResponses,
         request: &str,
-        caller: &Caller,
+        (caller, context): (&Caller, &RequestContext<RoleServer>),
     ) -> Result<Entered, Refusal> {
         let name = id.to_string();
         let used = || {
@@ -84,7 +85,7 @@ impl CodeCall {
                 is_new: false,
             }));
         }
-        let mut run = self.acquire(&name, caller).await?;
+        let mut run = self.acquire(&name, caller, Some(context)).await?;
         answers.retain(|index, _| is_open(&run.past.waiting(), asks, *index));
         if answers.is_empty() {
             run.put_back().await?;
@@ -96,7 +97,12 @@ impl CodeCall {
     }
 
     /// Goes on with a run that a client names, says what it waits for, or gives the answer of one that has ended.
-    pub(crate) async fn resume(&self, id: &str, request: &str, caller: &Caller) -> Result<Entered, Refusal> {
+    pub(crate) async fn resume(
+        &self,
+        id: &str,
+        request: &str,
+        (caller, context): (&Caller, &RequestContext<RoleServer>),
+    ) -> Result<Entered, Refusal> {
         let reader = Reader::Owner(caller.principal());
         let execution = self.executions.open(id, reader).await?;
         let (head, past) = (execution.head, Past::read(&execution.chunks).map(|(_, past)| past));
@@ -107,8 +113,7 @@ impl CodeCall {
             }
             State::Waiting => {
                 let waiting = past.ok_or(ExecutionError::Unreadable)?.waiting();
-                let is_parked = requests(&waiting).is_empty() && !waits_for_approval(&waiting);
-                if !is_parked && self.has_settled(&waiting).await != Ok(true) {
+                if asks_anybody(&waiting) && self.has_settled(&waiting).await != Ok(true) {
                     let (id, request) = (head.id, request.to_owned());
                     return Ok(Entered::Asks(Open {
                         id,
@@ -121,7 +126,7 @@ impl CodeCall {
             }
             State::Running => {}
         }
-        match self.acquire(id, caller).await {
+        match self.acquire(id, caller, Some(context)).await {
             Ok(mut run) => {
                 run.request = request.to_owned();
                 Ok(Entered::of(run))
@@ -129,15 +134,28 @@ impl CodeCall {
             Err(refusal) if refusal.is(ExecutionError::Busy) => Ok(Entered::Over(running(head.id))),
             // It ended in this moment, and its answer is there.
             Err(refusal) if refusal.is(ExecutionError::Ended) => {
-                Box::pin(self.resume(id, request, caller)).await
+                Box::pin(self.resume(id, request, (caller, context))).await
             }
             Err(refusal) => Err(refusal),
         }
     }
 
-    pub(crate) async fn acquire(&self, id: &str, caller: &Caller) -> Result<Run, Refusal> {
-        let reader = Reader::Owner(caller.principal());
-        let (lease, execution) = self.executions.acquire(id, reader).await?;
+    /// Takes a run of `caller` to go on with it: with the request of `context`, if it is one that brings a token.
+    pub(crate) async fn acquire(
+        &self,
+        id: &str,
+        caller: &Caller,
+        context: Option<&RequestContext<RoleServer>>,
+    ) -> Result<Run, Refusal> {
+        let until_ms = match context {
+            Some(context) => self.background.until_ms(context).await,
+            None => None,
+        };
+        let owner = caller.principal();
+        let (lease, execution) = match until_ms {
+            Some(until_ms) => self.executions.acquire_until(id, owner, until_ms).await?,
+            None => self.executions.acquire(id, Reader::Owner(owner)).await?,
+        };
         Run::resume(self, lease, &execution).ok_or_else(|| ExecutionError::Unreadable.into())
     }
 
@@ -211,7 +229,7 @@ impl CodeCall {
         let asks: Vec<Round> = open.waiting.iter().map(Waiting::round).collect();
         match ask(context, &requests, self.settings().longest_wait()).await {
             Asked::Answered(responses) => {
-                match self.answer(id, &asks, responses, &open.request, caller).await? {
+                match self.answer(id, &asks, responses, &open.request, (caller, context)).await? {
                     Entered::Run(mut run) => {
                         // Whoever answered does not do so twice.
                         run.journal.settle().await?;
@@ -253,6 +271,11 @@ impl CodeCall {
             }
         }
     }
+}
+
+/// Returns `true` if somebody has to answer or to decide before the run can go on.
+pub(super) fn asks_anybody(waiting: &[Waiting]) -> bool {
+    !requests(waiting).is_empty() || waits_for_approval(waiting)
 }
 
 fn waits_for_approval(waiting: &[Waiting]) -> bool {

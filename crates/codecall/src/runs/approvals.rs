@@ -57,8 +57,9 @@ impl CodeCall {
         if !self.has_settled(&past.waiting()).await? {
             return Ok(false);
         }
-        self.go_on_alone(id).await?;
-        tracing::info!(execution.id = id, "going on with an execution whose approval is settled");
+        if self.go_on_alone(id).await? {
+            tracing::info!(execution.id = id, "going on with an execution whose approval is settled");
+        }
         Ok(true)
     }
 

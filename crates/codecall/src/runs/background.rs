@@ -2,7 +2,7 @@
 
 use std::{
     sync::{Arc, OnceLock, Weak},
-    time::{Duration, UNIX_EPOCH},
+    time::{Duration, SystemTime, UNIX_EPOCH},
 };
 
 use gatewright_core::{
@@ -58,18 +58,41 @@ impl Default for Background {
 /// Calls of most tools take less; a worker that goes through a journal again takes milliseconds.
 const PARK: Duration = Duration::from_secs(5);
 
+/// The owner of an execution that is to go on without a request.
+pub(super) enum OwnerNow {
+    /// With the scopes that it has now of those that it had.
+    May(Principal),
+    /// Its access has ended.
+    Ended,
+    /// The token that showed what it may do has expired, and nobody else knows.
+    Unknown,
+}
+
 impl Background {
-    /// The owner of an execution, with the scopes that it has now of those that it had; none once its access has ended.
+    /// The time until which a run that the request of `context` begins or takes up may go on without another one, in milliseconds since 1970-01-01 UTC. None if what
+    /// its owner may do can be looked up.
+    pub(super) async fn until_ms(&self, context: &RequestContext<RoleServer>) -> Option<u64> {
+        let owners = self.owners.get()?.upgrade()?;
+        let without_token = http::Request::new(()).into_parts().0;
+        let parts = context.extensions.get::<http::request::Parts>().unwrap_or(&without_token);
+        let until = owners.work_until(parts).await?;
+        Some(ms(until))
+    }
+
+    /// The owner of an execution as it is known now.
     ///
     /// # Errors
     /// The store that knows does not answer.
-    pub(super) async fn owner_now(&self, head: &Head) -> Result<Option<Principal>, ExecutionError> {
+    pub(super) async fn owner_now(&self, head: &Head) -> Result<OwnerNow, ExecutionError> {
         let owner = &head.owner;
-        let Some(owners) = self.owners.get() else { return Ok(Some(owner.clone())) };
+        if head.about.until_ms.is_some_and(|until_ms| ms(SystemTime::now()) >= until_ms) {
+            return Ok(OwnerNow::Unknown);
+        }
+        let Some(owners) = self.owners.get() else { return Ok(OwnerNow::May(owner.clone())) };
         let owners = owners.upgrade().ok_or(ExecutionError::Unavailable)?;
         let since = UNIX_EPOCH + Duration::from_millis(head.created_ms);
         let scopes = owners.scopes_now(owner, since).await?;
-        Ok(scopes.map(|scopes| Principal { scopes, ..owner.clone() }))
+        Ok(scopes.map_or(OwnerNow::Ended, |scopes| OwnerNow::May(Principal { scopes, ..owner.clone() })))
     }
 
     /// The context of a request that nobody waits for.
@@ -85,6 +108,11 @@ impl Background {
         context.extensions.insert((**principal).clone());
         Ok(context)
     }
+}
+
+fn ms(time: SystemTime) -> u64 {
+    let since = time.duration_since(UNIX_EPOCH).unwrap_or_default();
+    u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
 }
 
 async fn connect() -> Result<Nobody, ErrorData> {

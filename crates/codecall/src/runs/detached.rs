@@ -6,11 +6,15 @@ use std::{
 };
 
 use gatewright_core::{Authenticator, Caller, rmcp::model::CallToolResult};
-use gatewright_executions::{Ending, ExecutionError, ExecutionId, Reader};
+use gatewright_executions::{Ending, ExecutionError, ExecutionId, Reader, State};
 use serde_json::json;
 use tokio::time::Instant;
 
-use super::flow::{Refusal, Run, of_execution};
+use super::{
+    background::OwnerNow,
+    flow::{Run, of_execution},
+    refusal::Refusal,
+};
 use crate::{CodeCall, tool_result::answer};
 
 impl CodeCall {
@@ -67,20 +71,23 @@ impl CodeCall {
     async fn take_over(self: &Arc<Self>, abandoned: Vec<ExecutionId>) {
         for id in abandoned {
             // Another instance may have been faster.
-            if self.go_on_alone(&id.to_string()).await.is_ok() {
+            if let Ok(true) = self.go_on_alone(&id.to_string()).await {
                 tracing::info!(execution.id = %id, "going on with an execution whose instance is gone");
             }
         }
     }
 
     /// Goes on with a run in the background that no instance has, without a client, as far as its owner may. One whose owner may not, or that cannot be read,
-    /// ends.
+    /// ends. Returns `false` for one that waits for its owner, since nobody knows what that one may do by now.
     ///
     /// # Errors
     /// Another instance has it, it has ended, or a store does not answer.
-    pub(super) async fn go_on_alone(self: &Arc<Self>, id: &str) -> Result<(), ExecutionError> {
+    pub(super) async fn go_on_alone(self: &Arc<Self>, id: &str) -> Result<bool, ExecutionError> {
         let head = self.executions.head(id, Reader::Operator).await?;
         let owner = self.background.owner_now(&head).await?;
+        if matches!(owner, OwnerNow::Unknown) && head.state == State::Waiting {
+            return Ok(false);
+        }
         let (lease, execution) = self.executions.acquire(id, Reader::Operator).await?;
         let Some(run) = Run::resume(self, lease, &execution) else {
             tracing::warn!(execution.id = id, "the journal of an execution cannot be read");
@@ -89,13 +96,21 @@ impl CodeCall {
             return Err(ExecutionError::Unreadable);
         };
         match owner {
-            Some(owner) => self.spawn(run, Caller::new(owner)).await,
-            None => {
+            OwnerNow::May(owner) => self.spawn(run, Caller::new(owner)).await,
+            OwnerNow::Ended => {
                 tracing::warn!(execution.id = id, "the access of whoever began an execution has ended");
                 run.refuse(ExecutionError::AccessEnded).await;
             }
+            OwnerNow::Unknown => {
+                tracing::info!(
+                    execution.id = id,
+                    "an execution waits for its owner, whose token has expired"
+                );
+                run.wait_for_owner().await?;
+                return Ok(false);
+            }
         }
-        Ok(())
+        Ok(true)
     }
 
     /// Runs in the background from here on, and says so.

@@ -16,7 +16,7 @@ use gatewright_core::{
     },
 };
 use gatewright_executions::{
-    CallCounts, Ending, Execution, ExecutionError, ExecutionId, Lease, NewExecution,
+    CallCounts, Ending, Execution, ExecutionError, ExecutionId, Lease, NewExecution, WaitKind, WaitingFor,
 };
 use serde_json::{Value, json, value::to_raw_value};
 
@@ -25,6 +25,7 @@ use super::{
     detached::running,
     questions::{Open, Waiting, described},
     record::Chunk,
+    refusal::{Refusal, elsewhere},
 };
 use crate::{
     CodeCall,
@@ -58,35 +59,6 @@ pub(crate) struct Run {
     pub(crate) is_new: bool,
 }
 
-/// A refusal to begin or to go on with a run, as a reply has it.
-#[derive(Debug, thiserror::Error)]
-#[error("{message}")]
-pub(crate) struct Refusal {
-    code: &'static str,
-    message: String,
-}
-
-impl From<ExecutionError> for Refusal {
-    fn from(error: ExecutionError) -> Self {
-        Self { code: error.code(), message: error.to_string() }
-    }
-}
-
-impl Refusal {
-    pub(crate) fn new(code: &'static str, message: impl Into<String>) -> Self {
-        Self { code, message: message.into() }
-    }
-
-    pub(crate) fn is(&self, error: ExecutionError) -> bool {
-        self.code == error.code()
-    }
-
-    fn reply(self) -> CallToolResult {
-        answer(json!({"status": "runtime_error", "error":
-            {"source": "script", "code": self.code, "name": "Error", "message": self.message}}))
-    }
-}
-
 impl Run {
     /// The run of an execution, to go on with; none if its journal cannot be read.
     pub(crate) fn resume(code_call: &CodeCall, lease: Lease, execution: &Execution) -> Option<Self> {
@@ -114,6 +86,12 @@ impl Run {
     /// Leaves the execution as it was when it was taken up.
     pub(crate) async fn put_back(&self) -> Result<(), ExecutionError> {
         self.journal.wait(&described(&self.waiting), self.calls).await
+    }
+
+    /// Leaves the execution to its owner, who goes on with it with another token.
+    pub(crate) async fn wait_for_owner(&self) -> Result<(), ExecutionError> {
+        let text = "the token with which it was begun has expired: its owner goes on with it";
+        self.journal.wait(&[WaitingFor::new(WaitKind::SignIn, text)], self.calls).await
     }
 
     pub(crate) fn id(&self) -> ExecutionId {
@@ -157,11 +135,15 @@ impl CodeCall {
             (Some(state), _) if is_within => {
                 self.go_on_within(&state, responses, &caller).await.map(Entered::of)
             }
-            (Some(state), _) => self.go_on(&state, responses, &request, &caller).await,
-            (None, Some(id)) => self.resume(id, &request, &caller).await,
+            (Some(state), _) => self.go_on(&state, responses, &request, (&caller, &context)).await,
+            (None, Some(id)) => self.resume(id, &request, (&caller, &context)).await,
             (None, None) => {
+                let until_ms = match input.detach {
+                    Some(true) => self.background.until_ms(&context).await,
+                    _ => None,
+                };
                 let nesting = context.extensions.get::<Nesting>();
-                self.begin(input, log, nesting, &caller, &context).map(|mut run| {
+                self.begin(input, log, nesting, until_ms, &caller, &context).map(|mut run| {
                     (run.request, run.is_new) = (request, true);
                     Entered::of(run)
                 })
@@ -207,17 +189,18 @@ impl CodeCall {
         input: ExecuteInput,
         log: Option<crate::call_log::CallLog>,
         nesting: Option<&Nesting>,
+        until_ms: Option<u64>,
         caller: &Caller,
         context: &RequestContext<RoleServer>,
     ) -> Result<Run, Refusal> {
         let settings = self.settings();
         let Some(script) = input.script else {
             let message = "name a `script` to run, or an execution to `resume`".to_owned();
-            return Err(Refusal { code: codes::VALIDATION_ERROR, message });
+            return Err(Refusal::new(codes::VALIDATION_ERROR, message));
         };
         let Ok(seed) = getrandom::u64() else {
             let message = "the system gives no random numbers".to_owned();
-            return Err(Refusal { code: codes::TOOL_EXECUTION_ERROR, message });
+            return Err(Refusal::new(codes::TOOL_EXECUTION_ERROR, message));
         };
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         let mut start = RunStart {
@@ -247,6 +230,7 @@ impl CodeCall {
             title: Some(title.chars().take(TITLE).collect()),
             script: digest(&start.script),
             detached: start.detached,
+            until_ms,
             address: CallerAddress::of(context).map(|at| at.0),
             ..NewExecution::default()
         };
@@ -435,14 +419,6 @@ impl Step {
             _ => Self::Over,
         }
     }
-}
-
-fn elsewhere(id: ExecutionId) -> Refusal {
-    let message = format!(
-        "{}; codecall:execute {{\"resume\": \"{id}\"}} says how it goes on",
-        ExecutionError::LeaseLost
-    );
-    Refusal::new(ExecutionError::LeaseLost.code(), message)
 }
 
 /// Leaves a run for which there was no worker as it was. The same request, or another one, may go on with it.

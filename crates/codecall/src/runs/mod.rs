@@ -1,6 +1,6 @@
 //! Runs of scripts as executions: the start of a run, its journal, the questions that it waits with, and its continuation.
 //!
-//! `flow` is the course of a run. `record` has what the chunks of an execution hold, `keeper` writes them, `questions` has the calls that wait, and `ask` brings their questions to
+//! `flow` is the course of a run, `refusal` an answer without one. `record` has what the chunks of an execution hold, `keeper` writes them, `questions` has the calls that wait, and `ask` brings their questions to
 //! the client. `answering` goes on with the answers. `detached` has the runs without one, `tasks` shows them as MCP tasks, `rehearsal` the calls of a plan that is only tried.
 //! `recorded` has runs as their executions kept them, and `replay` compares one with its journal.
 
@@ -15,6 +15,7 @@ mod outcome;
 mod questions;
 mod record;
 mod recorded;
+mod refusal;
 mod rehearsal;
 mod replay;
 mod tasks;

@@ -17,8 +17,9 @@ use serde_json::{Value, json};
 
 use super::{
     Past,
-    flow::Refusal,
+    answering::asks_anybody,
     questions::{Waiting, by_call, requests},
+    refusal::Refusal,
 };
 use crate::CodeCall;
 
@@ -44,12 +45,12 @@ impl CodeCall {
 }
 
 impl CodeCall {
-    /// Goes on with a run in the background whose approval was decided on elsewhere. Returns `true` if it did.
+    /// Goes on with a run in the background whose approval was decided on elsewhere, or that waits for its owner alone. Returns `true` if it did.
     async fn goes_on(&self, id: &str, waiting: &[Waiting], caller: &Caller) -> bool {
-        if self.has_settled(waiting).await != Ok(true) {
+        if asks_anybody(waiting) && self.has_settled(waiting).await != Ok(true) {
             return false;
         }
-        match self.acquire(id, caller).await {
+        match self.acquire(id, caller, None).await {
             Ok(run) => self.detach(run, caller).await.is_ok(),
             Err(_) => false,
         }
@@ -88,7 +89,7 @@ impl PluginTasks for CodeCall {
     fn update(&self, request: UpdateTaskParams, caller: Caller) -> AppFuture<'_, Result<(), ErrorData>> {
         Box::pin(async move {
             let refused = |refusal: Refusal| ErrorData::invalid_params(refusal.to_string(), None);
-            let mut run = self.acquire(&request.task_id, &caller).await.map_err(refused)?;
+            let mut run = self.acquire(&request.task_id, &caller, None).await.map_err(refused)?;
             let (waiting, mut answers) = (run.past.waiting(), by_call(request.input_responses));
             answers.retain(|index, _| waiting.iter().any(|waiting| waiting.index == *index));
             run.answer(answers);

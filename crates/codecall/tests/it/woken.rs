@@ -11,7 +11,7 @@ use gatewright_core::{
     App, AppOptions, Approval, ApprovalStore, Approvals, Approver, AuthRefusal, Authenticator, LocalApp,
     MemoryRecords, Policies, Principal, RecordsError, Scopes, SealKey, Standing, ToolOverride,
 };
-use gatewright_executions::{Execution, Executions, ExecutionsConfig, Reader, State};
+use gatewright_executions::{Execution, Executions, ExecutionsConfig, Reader, State, WaitKind};
 use serde_json::{Value, json};
 
 use super::{
@@ -252,8 +252,22 @@ async fn an_approval_that_nobody_gives_in_time_is_denied_to_a_run_in_the_backgro
     assert!(store.list(Approver::Operator("ops")).await.unwrap().is_empty(), "it is not asked for again");
 }
 
-/// Knows what an owner may do now.
-struct Owners(Mutex<Result<Option<Scopes>, RecordsError>>);
+/// Knows what an owner may do now, and how long those may be trusted of whom nothing but a token is known.
+struct Owners {
+    now: Mutex<Result<Option<Scopes>, RecordsError>>,
+    until: Mutex<Option<SystemTime>>,
+}
+
+impl Owners {
+    fn new(now: Result<Option<Scopes>, RecordsError>) -> Arc<Self> {
+        Arc::new(Self { now: Mutex::new(now), until: Mutex::default() })
+    }
+
+    /// Its owner shows tokens that end at `until` from now on.
+    fn shows(&self, until: SystemTime) {
+        *self.until.lock().unwrap() = Some(until);
+    }
+}
 
 impl Authenticator for Owners {
     fn authenticate<'a>(
@@ -270,7 +284,14 @@ impl Authenticator for Owners {
     ) -> futures::future::BoxFuture<'a, Result<Option<Scopes>, RecordsError>> {
         assert_eq!(&*principal.subject, "ada");
         assert!(since <= SystemTime::now());
-        Box::pin(std::future::ready(self.0.lock().unwrap().clone()))
+        Box::pin(std::future::ready(self.now.lock().unwrap().clone()))
+    }
+
+    fn work_until<'a>(
+        &'a self,
+        _: &'a http::request::Parts,
+    ) -> futures::future::BoxFuture<'a, Option<SystemTime>> {
+        Box::pin(std::future::ready(*self.until.lock().unwrap()))
     }
 
     fn insufficient_scope(&self, _: &[String]) -> AuthRefusal {
@@ -278,12 +299,14 @@ impl Authenticator for Owners {
     }
 }
 
+/// Its instance ends during the first call.
+const HELD: &str = "
+    await callTool('app:hold', {}).catch(() => 0);
+    try { return (await callTool('app:effect', { n: 1 })).count } catch (error) { return error.code }
+";
+
 #[tokio::test]
 async fn a_run_that_is_taken_over_goes_on_with_what_its_owner_may_do_by_then_or_ends() {
-    let script = "
-        await callTool('app:hold', {}).catch(() => 0);
-        try { return (await callTool('app:effect', { n: 1 })).count } catch (error) { return error.code }
-    ";
     let cases = [
         (Some(Scopes::parse("read write")), Some(json!(1))),
         (Some(Scopes::parse("read")), Some(json!("ACCESS_DENIED"))),
@@ -292,15 +315,15 @@ async fn a_run_that_is_taken_over_goes_on_with_what_its_owner_may_do_by_then_or_
     for (scopes, expected) in cases {
         let shared = Shared::new();
         let first = shared.instance(None, None).await;
-        let id = detach(&first.client("ada").await, script).await;
+        let id = detach(&first.client("ada").await, HELD).await;
         shared.app.held.notified().await;
         // It stops in the middle of a call, and its store of tokens does not answer at first.
         first.code_call.close().await;
-        let owners = Arc::new(Owners(Mutex::new(Err(RecordsError::Unavailable))));
+        let owners = Owners::new(Err(RecordsError::Unavailable));
         let known: Arc<dyn Authenticator> = owners.clone();
         let second = shared.instance(None, Some(&known)).await;
         assert_eq!(shared.executions.head(&id, Reader::Operator).await.unwrap().state, State::Running);
-        *owners.0.lock().unwrap() = Ok(scopes);
+        *owners.now.lock().unwrap() = Ok(scopes);
         let ended = shared.until(&id, State::Ended).await;
         let told = result(&second, &id).await;
         match expected {
@@ -317,7 +340,7 @@ async fn a_run_that_is_taken_over_goes_on_with_what_its_owner_may_do_by_then_or_
 #[tokio::test]
 async fn a_run_whose_approval_is_given_goes_on_with_what_its_owner_may_do_by_then() {
     let shared = Shared::new();
-    let owners: Arc<dyn Authenticator> = Arc::new(Owners(Mutex::new(Ok(Some(Scopes::parse("read"))))));
+    let owners: Arc<dyn Authenticator> = Owners::new(Ok(Some(Scopes::parse("read"))));
     let served = shared.instance(Some(Approvals::default()), Some(&owners)).await;
     let id = detach(&served.client("ada").await, CAUGHT).await;
     shared.until(&id, State::Waiting).await;
@@ -326,4 +349,58 @@ async fn a_run_whose_approval_is_given_goes_on_with_what_its_owner_may_do_by_the
     shared.until(&id, State::Ended).await;
     assert_eq!(result(&served, &id).await["result"], "ACCESS_DENIED");
     assert_eq!(shared.app.effects.load(Ordering::SeqCst), 0);
+}
+
+#[tokio::test]
+async fn a_run_whose_token_has_expired_and_whose_instance_is_gone_waits_for_its_owner() {
+    let hour = Duration::from_secs(3_600);
+    for has_expired in [false, true] {
+        let (shared, owners) = (Shared::new(), Owners::new(Ok(Some(Scopes::All))));
+        let known: Arc<dyn Authenticator> = owners.clone();
+        let now = SystemTime::now();
+        owners.shows(if has_expired { now } else { now + hour });
+        let first = shared.instance(None, Some(&known)).await;
+        let id = detach(&first.client("ada").await, HELD).await;
+        shared.app.held.notified().await;
+        first.code_call.close().await;
+        let second = shared.instance(None, Some(&known)).await;
+        if has_expired {
+            let left = shared.until(&id, State::Waiting).await.head;
+            assert_eq!(left.waiting_for[0].kind, WaitKind::SignIn);
+            assert_eq!(shared.app.effects.load(Ordering::SeqCst), 0, "it made no call meanwhile");
+            owners.shows(now + hour);
+            let client = second.connect(principal_of("write"), ()).await;
+            let told = Client(client).body("codecall:execute", json!({"resume": id})).await;
+            assert_eq!(told["status"], "running", "{told}");
+        }
+        let ended = shared.until(&id, State::Ended).await.head;
+        assert_eq!(result(&second, &id).await["result"], 1);
+        let scopes = if has_expired { Scopes::parse("write") } else { Scopes::All };
+        assert_eq!(ended.owner.scopes, scopes, "those of the latest token");
+    }
+}
+
+fn principal_of(scopes: &str) -> Principal {
+    Principal { subject: "ada".into(), client_id: None, scopes: Scopes::parse(scopes) }
+}
+
+#[tokio::test]
+async fn an_approval_that_is_given_after_the_token_has_expired_leaves_the_run_to_its_owner() {
+    let (shared, owners) = (Shared::new(), Owners::new(Ok(Some(Scopes::All))));
+    let known: Arc<dyn Authenticator> = owners.clone();
+    owners.shows(SystemTime::now());
+    let served = shared.instance(Some(Approvals::default()), Some(&known)).await;
+    let id = detach(&served.client("ada").await, CAUGHT).await;
+    shared.until(&id, State::Waiting).await;
+    let store = served.gateway.invoker().approvals();
+    store.decide(&waiting(store).await, Some(Standing::Once), Approver::Operator("ops")).await.unwrap();
+    while !store.settled().await.unwrap().is_empty() {
+        tokio::task::yield_now().await;
+    }
+    let head = shared.executions.head(&id, Reader::Operator).await.unwrap();
+    assert_eq!((head.state, head.resumed), (State::Waiting, 0));
+    owners.shows(SystemTime::now() + Duration::from_secs(3_600));
+    assert_eq!(result(&served, &id).await["status"], "running");
+    shared.until(&id, State::Ended).await;
+    assert_eq!(result(&served, &id).await["result"], 1, "the approval still holds");
 }

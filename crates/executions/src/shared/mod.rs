@@ -145,6 +145,7 @@ impl Shared {
         &self,
         id: ExecutionId,
         reader: Reader<'_>,
+        until_ms: Option<u64>,
         lost: CancellationToken,
     ) -> Result<(SharedLease, Execution), ExecutionError> {
         self.recorder.check(id, reader)?;
@@ -156,7 +157,7 @@ impl Shared {
         if !self.journals.take_lease(id, &token).await? {
             return Err(ExecutionError::Busy);
         }
-        match self.take_over(id, reader).await {
+        match self.take_over(id, reader, until_ms).await {
             Ok((stored, read)) => {
                 let head = Head { bytes: read.bytes, ..stored.head.clone() };
                 let lease = SharedLease::new(self.directory.clone(), stored, &read, token, lost);
@@ -170,13 +171,18 @@ impl Shared {
     }
 
     /// Makes the holder of the lease the only one who can change the execution: with the next head, and the next record of the journal.
-    async fn take_over(&self, id: ExecutionId, reader: Reader<'_>) -> Result<(Stored, Read), ExecutionError> {
+    async fn take_over(
+        &self,
+        id: ExecutionId,
+        reader: Reader<'_>,
+        until_ms: Option<u64>,
+    ) -> Result<(Stored, Read), ExecutionError> {
         let mut stored = self.journals.visible(id, reader).await?;
         if !stored.head.is_open() {
             return Err(ExecutionError::Ended);
         }
         let mut head = stored.head.clone();
-        head.run_again(self.journals.clock.now_ms());
+        head.run_again(reader, until_ms, self.journals.clock.now_ms());
         if !self.journals.swap(&mut stored, head).await? {
             return Err(ExecutionError::Busy);
         }

@@ -1,6 +1,6 @@
 //! Checks that executions pass in every store, with two instances.
 
-use gatewright_core::Principal;
+use gatewright_core::{Principal, Scopes};
 use gatewright_executions::{
     CallCounts, Ending, ExecutionError, Executions, ExecutionsConfig, NewExecution, Reader, State, WaitKind,
     WaitingFor,
@@ -54,6 +54,23 @@ async fn a_run_waits_and_goes_on_at_another_instance([a, b]: &[Executions; 2]) {
     a.remove(&id, owner).await.unwrap();
     assert_eq!(b.open(&id, owner).await.unwrap_err(), ExecutionError::NotFound);
     assert!(b.list(owner, None, 10).await.unwrap().is_empty());
+}
+
+async fn an_owner_who_shows_another_token_leaves_its_scopes_and_its_end([a, b]: &[Executions; 2]) {
+    let ada = principal("kim", Some("desk"));
+    let about = NewExecution { until_ms: Some(7), ..detached() };
+    let lease = a.create(&ada, about, b"start").await.unwrap();
+    let id = lease.id().to_string();
+    lease.wait(&[], calls(0)).await.unwrap();
+    let now = Principal { scopes: Scopes::parse("crm:read"), ..ada.clone() };
+    let eve = principal("eve", Some("desk"));
+    assert_eq!(b.acquire_until(&id, &eve, 9).await.unwrap_err(), ExecutionError::NotFound);
+    let (lease, found) = b.acquire_until(&id, &now, 8).await.unwrap();
+    assert_eq!((found.head.owner, found.head.about.until_ms), (now.clone(), Some(8)));
+    lease.wait(&[], calls(0)).await.unwrap();
+    let (_lease, found) = a.acquire(&id, Reader::Owner(&ada)).await.unwrap();
+    assert_eq!((found.head.owner, found.head.about.until_ms), (now, Some(8)), "no token was shown");
+    a.remove(&id, Reader::Operator).await.unwrap();
 }
 
 async fn only_the_owner_and_operators_see_an_execution([a, b]: &[Executions; 2]) {
@@ -194,6 +211,7 @@ async fn a_cancelled_execution_has_ended_and_its_holder_stops([a, b]: &[Executio
 
 async fn all(instances: &[Executions; 2]) {
     a_run_waits_and_goes_on_at_another_instance(instances).await;
+    an_owner_who_shows_another_token_leaves_its_scopes_and_its_end(instances).await;
     only_the_owner_and_operators_see_an_execution(instances).await;
     hostile_ids_give_the_error_of_unknown_ones(instances).await;
     one_of_many_who_acquire_gets_the_lease(instances).await;

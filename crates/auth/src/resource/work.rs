@@ -1,0 +1,59 @@
+//! Work that goes on without a request: the scopes that its owner has by then, and how long these are known.
+
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use gatewright_core::{CallerAddress, Principal, RecordsError, Scopes};
+use http::request::Parts;
+
+use super::{Credentials, ResourceServer, TokenIssuer, credentials};
+use crate::{
+    api_keys::SUBJECT_PREFIX,
+    scopes::{ANONYMOUS, RecordedScopes},
+};
+
+impl ResourceServer {
+    /// Returns those of the scopes of `principal` that it has now; `None` once its access has ended.
+    pub(super) async fn scopes_of_work(
+        &self,
+        principal: &Principal,
+        since: SystemTime,
+    ) -> Result<Option<Scopes>, RecordsError> {
+        // It began while nobody had to authenticate.
+        let Scopes::Granted(granted) = &principal.scopes else { return Ok(None) };
+        let within = |bound: &Scopes| {
+            Scopes::Granted(granted.iter().filter(|scope| bound.allows(scope)).cloned().collect())
+        };
+        if *principal.subject == *ANONYMOUS && principal.client_id.is_none() {
+            return Ok(self.resource.anonymous.as_ref().map(within));
+        }
+        let TokenIssuer::BuiltIn(services) = &self.resource.issuer else {
+            let is_key = principal.subject.starts_with(SUBJECT_PREFIX);
+            let of_key = || self.resource.api_keys.scopes_of(&principal.subject);
+            return Ok(if is_key { of_key().as_ref().map(within) } else { Some(principal.scopes.clone()) });
+        };
+        let Some(client) = principal.client_id.as_deref() else { return Ok(None) };
+        let recorded = RecordedScopes::new(granted.iter().cloned().collect());
+        let since = since.duration_since(UNIX_EPOCH).unwrap_or_default().as_millis();
+        let since_ms = u64::try_from(since).unwrap_or(u64::MAX);
+        let scopes = services.tokens.scopes_of_work((&principal.subject, client), &recorded, since_ms).await;
+        match scopes {
+            Ok(scopes) => Ok(scopes.map(Scopes::from)),
+            Err(error) => {
+                tracing::warn!(%error, "it cannot be checked whether a run may go on: the token store failed");
+                Err(RecordsError::Unavailable)
+            }
+        }
+    }
+
+    /// Returns the end of the token that an external provider issued, or of the API key beside them.
+    pub(super) async fn end_of_token(&self, parts: &Parts) -> Option<SystemTime> {
+        let (TokenIssuer::External(_), Ok(Credentials::Bearer(token))) =
+            (&self.resource.issuer, credentials(parts))
+        else {
+            return None;
+        };
+        let caller = parts.extensions.get::<CallerAddress>().map(|caller| caller.0);
+        let expires_s = self.verify(token, caller).await.map_or(0, |verified| verified.expires_s);
+        UNIX_EPOCH.checked_add(Duration::from_secs(expires_s))
+    }
+}
