@@ -311,7 +311,8 @@ pub enum ToolsCommand {
     /// Run an AgentScript file; `-` reads standard input.
     Run {
         /// File with the script.
-        script: PathBuf,
+        #[arg(required_unless_present = "resume")]
+        script: Option<PathBuf>,
         /// JSON object that the script reads as `codecallContext`.
         #[arg(long, value_name = "JSON")]
         context: Option<String>,
@@ -324,6 +325,12 @@ pub enum ToolsCommand {
         /// With `--dry-run`: call nothing.
         #[arg(long, requires = "dry_run")]
         offline: bool,
+        /// With `--url`: run it in the background, and print the id of its execution.
+        #[arg(long, conflicts_with = "dry_run")]
+        detach: bool,
+        /// Go on with an execution, or print its result. With `--url`, or a configuration whose executions are in a store.
+        #[arg(long, value_name = "ID", conflicts_with_all = ["script", "context", "allow", "dry_run", "detach"])]
+        resume: Option<String>,
     },
 }
 

@@ -87,8 +87,19 @@ async fn command(args: &ToolsArgs, running: Option<&Running>, rpc: &Rpc) -> anyh
             let input = object(input, "the input")?;
             print_outcome(&meta(rpc, "invoke", json!({"tool": name, "input": input})).await?)
         }
-        ToolsCommand::Run { script, context, allow, dry_run, offline } => {
+        ToolsCommand::Run { resume: Some(id), .. } => {
+            print_outcome(&meta(rpc, "execute", json!({"resume": id})).await?)
+        }
+        ToolsCommand::Run { script, context, allow, dry_run, offline, detach, resume: None } => {
+            let Some(script) = script else { bail!("name a file with a script") };
             let mut input = json!({"script": read_script(script)?});
+            if *detach && running.is_some() {
+                let why = "--detach needs --url: the apps that this command starts stop with it";
+                return Err(BadConfig(why.to_owned()).into());
+            }
+            if *detach {
+                input["detach"] = true.into();
+            }
             if let Some(context) = context {
                 input["context"] = Value::Object(object(context, "--context")?);
             }
@@ -236,7 +247,8 @@ fn explain_words(explanation: &Explanation) -> anyhow::Result<()> {
 /// Prints the body. Exit code 1 unless its status is `ok`.
 fn print_outcome(body: &Value) -> anyhow::Result<ExitCode> {
     print_json(body)?;
-    Ok(if body["status"] == "ok" { ExitCode::SUCCESS } else { ExitCode::from(exit::FAILED) })
+    let is_well = matches!(body["status"].as_str(), Some("ok" | "running"));
+    Ok(if is_well { ExitCode::SUCCESS } else { ExitCode::from(exit::FAILED) })
 }
 
 fn print_json(body: &Value) -> anyhow::Result<ExitCode> {

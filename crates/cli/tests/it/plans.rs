@@ -298,6 +298,38 @@ fn the_tools_commands_call_a_plan_of_a_configuration() {
     assert!(String::from_utf8_lossy(&output.stdout).contains("\"customer\""), "{output:?}");
 }
 
+#[test]
+fn the_tools_commands_begin_a_plan_in_the_background_of_a_server_and_get_its_result() {
+    let page = include_str!("../../../../docs/PLANS.md");
+    let script = page.split_once("`void.js`:\n\n```js\n").unwrap().1.split_once("```").unwrap().0;
+    let served = Served::start("apps:\n  billing: { builtin: billing }\n", &["--no-watch"]);
+    let file = served.folder.path().join("void.js");
+    fs::write(&file, script).unwrap();
+    let run = |arguments: &[&str]| {
+        let mut command = Command::new(gatewright());
+        let output = command.args(["tools", "run"]).args(arguments).output().unwrap();
+        let said = String::from_utf8_lossy(&output.stdout).into_owned();
+        let body: Value = serde_json::from_str(&said).unwrap_or_default();
+        (output.status.success(), body, String::from_utf8_lossy(&output.stderr).into_owned())
+    };
+    let (file, url) = (file.to_str().unwrap(), format!("http://{}/mcp", served.address));
+    let (is_well, begun, said) = run(&["--url", &url, "--detach", file]);
+    assert!(is_well && begun["status"] == "running", "{begun} {said}");
+    let id = begun["executionId"].as_str().unwrap();
+    let ended = loop {
+        let (is_well, body, said) = run(&["--url", &url, "--resume", id]);
+        assert!(is_well, "{body} {said}");
+        if body["status"] == "ok" {
+            break body;
+        }
+    };
+    assert!(ended["result"].as_str().is_some_and(|id| id.starts_with("inv_")), "{ended}");
+    let (is_well, _, said) = run(&["--detach", file]);
+    assert!(!is_well && said.contains("--detach needs --url"), "{said}");
+    let (is_well, _, said) = run(&["--resume", id, file]);
+    assert!(!is_well && said.contains("cannot be used with"), "{said}");
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn the_plan_of_the_documentation_returns_what_it_says() {
     let page = include_str!("../../../../docs/PLANS.md");

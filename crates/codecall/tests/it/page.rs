@@ -185,7 +185,9 @@ async fn the_rehearsal_of_the_clean_up_says_what_the_page_says_and_deletes_nobod
     let mut delete = tool("users_delete", json!({"destructiveHint": true}));
     delete["outputSchema"] = deleted;
     apps.add("crm", json!([tool("users_list", json!({"readOnlyHint": true})), delete]), async |_| {
-        done(json!({"items": [{"id": 7, "active": false}, {"id": 8, "active": true}, {"id": 9, "active": false}]}))
+        let user = |id: &str, active: bool| json!({"id": id, "active": active});
+        let items = [("usr_0015", true), ("usr_0016", false), ("usr_0017", false), ("usr_0018", false)];
+        done(json!({"items": items.map(|(id, active)| user(id, active))}))
     })
     .await;
     let served = apps.served(None);
