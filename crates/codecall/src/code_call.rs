@@ -50,6 +50,18 @@ pub struct CodeCall {
     pub(crate) this: OnceLock<Weak<CodeCall>>,
     /// Apps whose tools it runs itself.
     pub(crate) plan_apps: Mutex<Vec<Weak<dyn App>>>,
+    /// The texts of their tools.
+    pub(crate) plan_texts: Mutex<Vec<Weak<dyn PlanTexts>>>,
+}
+
+/// The scripts of an app with saved plans.
+pub(crate) trait PlanTexts: Send + Sync {
+    /// Id of the app.
+    fn app(&self) -> &str;
+    /// The app's own names of the plans, sorted.
+    fn names(&self) -> Vec<String>;
+    /// The text of a plan with its header.
+    fn text(&self, name: &str) -> Option<String>;
 }
 
 impl std::fmt::Debug for CodeCall {
@@ -79,6 +91,7 @@ impl CodeCall {
             background: Background::default(),
             this: OnceLock::new(),
             plan_apps: Mutex::default(),
+            plan_texts: Mutex::default(),
             executions: Executions::in_memory(ExecutionsConfig::default()),
             has_journals: true,
             own_paths: OnceLock::new(),
@@ -138,6 +151,27 @@ impl CodeCall {
         let mut apps = self.plan_apps.lock().unwrap_or_else(PoisonError::into_inner);
         apps.retain(|app| app.strong_count() > 0);
         apps.iter().filter_map(Weak::upgrade).collect()
+    }
+
+    /// The saved plans: id of the app, and its own name for the plan.
+    pub fn saved_plans(&self) -> Vec<(String, String)> {
+        let apps = self.plan_texts();
+        let plans = |app: &Arc<dyn PlanTexts>| {
+            let names = app.names().into_iter();
+            names.map(|name| (app.app().to_owned(), name)).collect::<Vec<_>>()
+        };
+        apps.iter().flat_map(plans).collect()
+    }
+
+    /// The text of a saved plan with its header, by the id of its app and the app's own name for it.
+    pub fn saved_plan(&self, app: &str, name: &str) -> Option<String> {
+        self.plan_texts().iter().find(|texts| texts.app() == app)?.text(name)
+    }
+
+    fn plan_texts(&self) -> Vec<Arc<dyn PlanTexts>> {
+        let mut texts = self.plan_texts.lock().unwrap_or_else(PoisonError::into_inner);
+        texts.retain(|app| app.strong_count() > 0);
+        texts.iter().filter_map(Weak::upgrade).collect()
     }
 
     /// The current settings.

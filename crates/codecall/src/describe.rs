@@ -2,7 +2,7 @@
 
 use std::{collections::HashSet, sync::Arc};
 
-use gatewright_core::{Caller, ToolEntry};
+use gatewright_core::{Caller, ToolEntry, UsageExample};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
@@ -79,6 +79,17 @@ impl CodeCall {
             body["unavailable"] = unavailable.into();
         }
         body
+    }
+
+    /// The TypeScript declaration of `tool`, as it is given to `caller`.
+    pub fn declaration(&self, tool: &ToolEntry, caller: &Caller) -> String {
+        let result = self.result_shape(tool, caller);
+        declare::declarations(&[Declared { tool, result: result.as_ref(), example: None }])
+    }
+
+    /// Up to five examples of the use of `tool` in a script: those of its author, then ones made from its schema.
+    pub fn usage_examples(&self, tool: &ToolEntry) -> Vec<UsageExample> {
+        examples::of(tool)
     }
 }
 

@@ -49,6 +49,5 @@ pub use config_result::{MaxBytes, ResultConfig, ShapeLearning};
 pub use gatewright_core::Secret;
 pub use meta_tools::{ALL as META_TOOLS, MOST_ALLOWED_TOOLS, MOST_APP_IDS, MOST_TOOL_NAMES};
 pub use plans::{PlanChanges, PlanReport, PlanSources, SavedPlans};
-pub use runs::{NotRecorded, RecordedCall, RecordedRun, Replayed, Verdict};
-
+pub use runs::{NotRecorded, RecordedCall, RecordedOutcome, RecordedRun, Replayed, Verdict};
 pub use visibility::{Mode, ModeRule};

@@ -90,8 +90,8 @@ pub use observe::{
 pub use pins::{DefinitionChange, PinState, Pins};
 pub use plugin::{DirectAccess, Plugin, PluginTasks};
 pub use policy::{
-    Approval, Approvals, Approved, Decision, Effects, Forbidden, Policies, PolicyEngine, PolicyObject,
-    PolicyRequest, PolicyResource, PolicyTool, RequestDigest, RequestObject, ScriptRun,
+    Approval, Approvals, Approved, Decision, Effects, Forbidden, MatchedPolicy, Policies, PolicyEngine,
+    PolicyObject, PolicyRequest, PolicyResource, PolicyTool, RequestDigest, RequestObject, ScriptRun,
 };
 pub use principal::{Principal, Scopes};
 pub use progress::ProgressSink;

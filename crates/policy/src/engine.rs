@@ -3,6 +3,7 @@
 
 use std::{cell::OnceCell, collections::BTreeSet, fmt, sync::Arc};
 
+pub use gatewright_core::MatchedPolicy as Matched;
 use gatewright_core::{Decision, Forbidden, PolicyEngine, PolicyObject, PolicyRequest, Principal};
 
 use crate::{
@@ -44,17 +45,6 @@ pub struct Explanation {
     pub matched: Vec<Matched>,
     /// Policies that failed, with the failure.
     pub failed: Vec<(Matched, String)>,
-}
-
-/// A policy of an [`Explanation`].
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Matched {
-    /// Its `@id`, else its place.
-    pub policy: Arc<str>,
-    /// File and line.
-    pub place: String,
-    /// `permit`, `forbid` or `ask`.
-    pub effect: &'static str,
 }
 
 impl CedarPolicies {
@@ -252,6 +242,10 @@ impl PolicyEngine for CedarPolicies {
             PolicyObject::Template { .. } if !self.reads.resources.is_empty() => class.stop.is_none(),
             _ => class.may_pass(permits),
         }
+    }
+
+    fn matching(&self, request: &PolicyRequest<'_>) -> Vec<Matched> {
+        self.explain(request).matched
     }
 }
 

@@ -28,6 +28,7 @@ use tracing::Instrument as _;
 use super::{header::at_line, plan::Plan, safety, sources::PlanSources};
 use crate::{
     CodeCall, CodeCallConfig,
+    code_call::PlanTexts,
     nesting::{Nesting, PlanName},
     settings::Settings,
 };
@@ -164,6 +165,8 @@ impl SavedPlans {
         }
         let own: Arc<dyn App> = self.clone();
         code_call.plan_apps.lock().unwrap_or_else(PoisonError::into_inner).push(Arc::downgrade(&own));
+        let texts: Arc<dyn PlanTexts> = self.clone();
+        code_call.plan_texts.lock().unwrap_or_else(PoisonError::into_inner).push(Arc::downgrade(&texts));
         let mut changes = code_call.invoker.registry().changes();
         self.list();
         let (app, stop) = (Arc::downgrade(self), self.stop.clone());
@@ -208,6 +211,22 @@ impl SavedPlans {
 
     fn plan(&self, name: &str) -> Option<Arc<Plan>> {
         self.plans().values().find(|plan| &*plan.name == name).cloned()
+    }
+}
+
+impl PlanTexts for SavedPlans {
+    fn app(&self) -> &str {
+        &self.id
+    }
+
+    fn names(&self) -> Vec<String> {
+        let mut names: Vec<String> = self.plans().values().map(|plan| plan.name.to_string()).collect();
+        names.sort_unstable();
+        names
+    }
+
+    fn text(&self, name: &str) -> Option<String> {
+        self.plan(name).map(|plan| plan.source.clone())
     }
 }
 

@@ -26,6 +26,6 @@ pub(crate) use keeper::RunJournal;
 pub(crate) use outcome::KeptOutcome;
 pub(crate) use questions::{ApprovalsWithin, Asking, Questions};
 pub(crate) use record::{Past, RunStart};
-pub use recorded::{NotRecorded, RecordedCall, RecordedRun};
+pub use recorded::{NotRecorded, RecordedCall, RecordedOutcome, RecordedRun};
 pub(crate) use rehearsal::{DryRun, Rehearsal};
 pub use replay::{Replayed, Verdict};

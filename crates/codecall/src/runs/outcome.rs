@@ -64,6 +64,16 @@ impl KeptOutcome {
     }
 }
 
+impl KeptOutcome {
+    /// Line and column of the error, which [`shown`] wrote.
+    pub(crate) fn place(&self) -> Option<(usize, usize)> {
+        let Kept::Text(text) = &self.result else { return None };
+        let (_, place) = text.strip_suffix(')')?.rsplit_once(" (line ")?;
+        let (line, column) = place.split_once(", column ")?;
+        Some((line.parse().ok()?, column.parse().ok()?))
+    }
+}
+
 /// An error with its place.
 fn shown(error: &RunError) -> String {
     let place = match error {

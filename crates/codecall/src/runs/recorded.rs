@@ -1,6 +1,6 @@
 //! Runs as their executions kept them: for replays, and for tests and plans that are made of them.
 
-use std::collections::HashMap;
+use std::{collections::HashMap, time::Duration};
 
 use gatewright_agentscript::{HostFunction, JournalEntry, Limits, ToolFailure};
 use gatewright_executions::{Execution, Head, State};
@@ -41,12 +41,27 @@ pub struct RecordedCall<'a> {
     pub function: HostFunction,
     /// The tool, as the script named it.
     pub name: &'a str,
+    /// Time of the call, from the start of the run.
+    pub called: Duration,
+    /// Time of the answer, from the start of the run; none if the run ended before it.
+    pub answered: Option<Duration>,
     /// Its input.
     pub input: &'a RawValue,
     /// The answer; none if the run ended before it.
     pub answer: Option<Result<&'a RawValue, &'a ToolFailure>>,
     /// The answer had images, audio or resources.
     pub has_blocks: bool,
+}
+
+/// Outcome of a recorded run. Of texts of more than 2 KiB only length and digest are kept.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RecordedOutcome {
+    /// The result as JSON, or the message of the error.
+    pub result: String,
+    /// Console lines.
+    pub logs: String,
+    /// Line and column of the error in the script, from 1.
+    pub place: Option<(usize, usize)>,
 }
 
 impl RecordedRun {
@@ -116,24 +131,33 @@ impl RecordedRun {
         vm
     }
 
+    /// The outcome; none if the run goes on, or ended in a way that kept none.
+    pub fn outcome(&self) -> Option<RecordedOutcome> {
+        let kept = self.past.outcome.as_ref()?;
+        Some(RecordedOutcome { result: kept.result.shown(), logs: kept.logs.shown(), place: kept.place() })
+    }
+
     /// The calls, in the order in which the script made them.
     pub fn calls(&self) -> Vec<RecordedCall<'_>> {
         let (mut calls, mut places) = (Vec::new(), HashMap::new());
         for entry in &self.past.entries {
             match entry {
-                JournalEntry::Call { id, function, name, input, .. } => {
+                JournalEntry::Call { id, function, name, input, at_ms } => {
                     places.insert(*id, calls.len());
                     calls.push(RecordedCall {
                         function: *function,
                         name,
+                        called: Duration::from_millis(*at_ms),
+                        answered: None,
                         input,
                         answer: None,
                         has_blocks: false,
                     });
                 }
-                JournalEntry::Answer { id, answer, kept, .. } => {
+                JournalEntry::Answer { id, answer, kept, at_ms } => {
                     if let Some(call) = places.get(id).and_then(|at: &usize| calls.get_mut(*at)) {
                         call.answer = Some(answer.as_deref());
+                        call.answered = Some(Duration::from_millis(*at_ms));
                         call.has_blocks = kept.is_some();
                     }
                 }

@@ -34,6 +34,22 @@ pub trait PolicyEngine: fmt::Debug + Send + Sync + 'static {
     /// Returns `false` if no request of `principal` for `object` can be permitted, whatever its arguments and its time. Lists ask it of
     /// every item: answers should be kept.
     fn may_permit(&self, principal: &Principal, object: &PolicyObject<'_>) -> bool;
+
+    /// The policies whose conditions are true for a request, for operators who ask. Default: none are named.
+    fn matching(&self, _request: &PolicyRequest<'_>) -> Vec<MatchedPolicy> {
+        Vec::new()
+    }
+}
+
+/// A policy whose condition is true for a request.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct MatchedPolicy {
+    /// Its `@id`, else its place.
+    pub policy: Arc<str>,
+    /// File and line.
+    pub place: String,
+    /// `permit`, `forbid` or `ask`.
+    pub effect: &'static str,
 }
 
 /// A request that policies decide on.
