@@ -7,6 +7,8 @@ use crate::{
     fields::Field,
     parsed_query::{ParsedQuery, Why},
     rank::Candidate,
+    terms::Terms,
+    tokenize,
 };
 
 /// A hit with what made it one.
@@ -21,7 +23,7 @@ pub struct Explanation {
     pub matched: f32,
     /// Words of the query found, in order of the query.
     pub terms: Vec<TermMatch>,
-    /// Words of the query (as stems) not found.
+    /// Words of the query not found.
     pub missing: Vec<String>,
 }
 
@@ -29,10 +31,12 @@ pub struct Explanation {
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct TermMatch {
-    /// The stem of the query's word.
+    /// The query's word.
     pub query: String,
-    /// The stem found for it.
+    /// The word found for it: as the tool's name or description has it, else its stem; see [`word_of`].
     pub found: String,
+    /// The stem found for it.
+    pub stem: String,
     /// Relation of the term to the word.
     pub relation: Relation,
     /// Fields it is in: `name`, `description`, `parameter`, `parameter text`, `enum`, `app`.
@@ -66,6 +70,27 @@ impl From<Why> for Relation {
     }
 }
 
+/// Bytes of a text that [`word_of`] reads.
+const MAX_BYTES: usize = 8 * 1024;
+
+/// The first word in `texts` that has this stem, in lower case. Reads at most 8 KiB of each text.
+#[must_use]
+pub fn word_of<'t>(stem: &str, texts: impl IntoIterator<Item = &'t str>) -> Option<String> {
+    let terms = Terms::default();
+    let mut found = None;
+    for text in texts {
+        tokenize::words(&text[..text.floor_char_boundary(MAX_BYTES)], |word, _| {
+            if found.is_none() && terms.stem(word) == stem {
+                found = Some(word.to_owned());
+            }
+        });
+        if found.is_some() {
+            break;
+        }
+    }
+    found
+}
+
 impl Index {
     /// The hits of [`Index::search`], each with its reasons.
     #[must_use]
@@ -77,6 +102,8 @@ impl Index {
     fn explanation(&self, parsed: &ParsedQuery, candidate: Candidate) -> Explanation {
         let segment = &self.inner.parts[candidate.part].segment;
         let total = parsed.slots.iter().map(|slot| slot.idf).sum::<f32>().max(1e-6);
+        let document = &segment.documents[candidate.document as usize];
+        let texts = [&*document.name, &*document.description];
         let (mut terms, mut missing, mut matched) = (Vec::new(), Vec::new(), 0.0);
         for slot in &parsed.slots {
             let best = slot
@@ -89,13 +116,14 @@ impl Index {
                 })
                 .max_by(|a, b| a.0.total_cmp(&b.0));
             let Some((worth, mask, one)) = best else {
-                missing.push(slot.term.clone());
+                missing.push(slot.word.clone());
                 continue;
             };
             matched += slot.idf / total;
             terms.push(TermMatch {
-                query: slot.term.clone(),
-                found: one.term.clone(),
+                query: slot.word.clone(),
+                found: word_of(&one.term, texts).unwrap_or_else(|| one.term.clone()),
+                stem: one.term.clone(),
                 relation: one.why.into(),
                 fields: Field::of_mask(mask).map(Field::label).collect(),
                 share: worth * slot.idf / total,

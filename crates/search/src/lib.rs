@@ -40,7 +40,7 @@ mod weights;
 pub mod eval;
 
 pub use document::{Change, Document};
-pub use explain::{Explanation, Relation, TermMatch};
+pub use explain::{Explanation, Relation, TermMatch, word_of};
 pub use index::{Entry, Index, VisibleSet};
 pub use intents::clauses;
 pub use query::{DEFAULT_MIN_BEST, DEFAULT_MIN_SCORE, Hit, MAX_TOP_K, Query, Ranked, SearchResult, Visible};

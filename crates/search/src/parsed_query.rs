@@ -43,6 +43,8 @@ pub(crate) struct Alternative {
 #[derive(Debug, Clone)]
 pub(crate) struct Slot {
     pub(crate) term: String,
+    /// The word as it was first written, in lower case.
+    pub(crate) word: String,
     /// Inverse document frequency.
     pub(crate) idf: f32,
     /// Weight in the score: as `idf`, but a word that no document has counts in full, and a name that
@@ -121,6 +123,7 @@ impl Builder<'_> {
                 let at = *self.seen.entry(term.as_ref().to_owned()).or_insert_with(|| {
                     self.slots.push(Slot {
                         term: term.as_ref().to_owned(),
+                        word: word.to_owned(),
                         idf: 0.0,
                         asked: 0.0,
                         rarity: 0.0,

@@ -7,17 +7,20 @@ use axum::{
     response::Response,
 };
 use gatewright_codecall::CodeCall;
-use gatewright_core::Caller;
+use gatewright_core::{AppHealth, Caller};
 use gatewright_search::{Explanation, Relation};
 use http::StatusCode;
 use maud::{Markup, html};
 use serde::Deserialize;
+use serde_json::Value;
 
-use super::{NavItem, page, tool_path};
+use super::{NavItem, encode, page, tool_path};
 use crate::{ConsoleState, text};
 
 /// Hits shown.
 const TOP: usize = 10;
+/// Texts of a tool's schema among which a word is looked for.
+const MOST_TEXTS: usize = 2_000;
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
@@ -35,7 +38,9 @@ pub(crate) async fn show(State(state): State<Arc<ConsoleState>>, Query(params): 
     let found = if query.is_empty() {
         Vec::new()
     } else {
-        explained(code_call, &top, &state.operator.caller()).await
+        let mut found = explained(code_call, &top, &state.operator.caller()).await;
+        found.iter_mut().for_each(|(hit, _)| words(&state, hit));
+        found
     };
     let body = html! {
         h1 { "Search" }
@@ -46,10 +51,70 @@ pub(crate) async fn show(State(state): State<Arc<ConsoleState>>, Query(params): 
         }
         @if !query.is_empty() {
             p.soft role="status" { (text::count(found.len(), "hit")) }
+            @if found.is_empty() { (advice(&state, query)) }
             ol.list.hits { @for (hit, meaning) in &found { (row(hit, meaning.as_ref())) } }
         }
     };
     page(&state, StatusCode::OK, NavItem::Search, "Search", body)
+}
+
+/// Replaces stems of words that only the tool's parameters have by these words.
+fn words(state: &ConsoleState, hit: &mut Explanation) {
+    let snapshot = state.operator.gateway().registry().operator_snapshot();
+    let Some(tool) = snapshot.tool(&hit.hit.name) else { return };
+    let mut texts: Option<Vec<&str>> = None;
+    for term in hit.terms.iter_mut().filter(|term| term.found == term.stem) {
+        let texts = texts.get_or_insert_with(|| {
+            let mut texts = vec![&*tool.app_id];
+            collect(tool.input_schema().get("properties"), &mut texts);
+            texts
+        });
+        if let Some(word) = gatewright_search::word_of(&term.stem, texts.iter().copied()) {
+            term.found = word;
+        }
+    }
+}
+
+/// Texts of a schema, names of properties among them, at most [`MOST_TEXTS`].
+fn collect<'v>(value: Option<&'v Value>, texts: &mut Vec<&'v str>) {
+    if texts.len() >= MOST_TEXTS {
+        return;
+    }
+    match value {
+        Some(Value::String(text)) => texts.push(text),
+        Some(Value::Array(items)) => items.iter().for_each(|item| collect(Some(item), texts)),
+        Some(Value::Object(fields)) => {
+            for (name, value) in fields {
+                texts.push(name);
+                collect(Some(value), texts);
+            }
+        }
+        _ => {}
+    }
+}
+
+/// What to do where nothing was found.
+fn advice(state: &ConsoleState, query: &str) -> Markup {
+    let snapshot = state.operator.gateway().registry().operator_snapshot();
+    let down: Vec<String> = snapshot
+        .apps
+        .iter()
+        .filter(|app| app.app.health() != AppHealth::Up)
+        .take(5)
+        .map(|app| text::line(&app.id, 64))
+        .collect();
+    html! {
+        div.notice {
+            p { strong { "No tool is near enough." } " An agent gets an empty list for this, too." }
+            ul.bullets {
+                li { "Say what the tool does and to what, as in " em { "list unpaid invoices" } ", rather than the name of a product." }
+                li { "Look for a part of the name in the " a href=(format!("/console/tools?q={}", encode(query))) { "list of tools" } "." }
+                @if !down.is_empty() { li { "Tools of apps that never connected are not found: " (down.join(", ")) "." } }
+                li { "If agents ask for it in these words, describe the tool in them: " code { "apps.X.tools.Y.description" } " replaces a description." }
+                li { code { "codecall.embedding.strategy: embedding" } " also finds tools that have none of the words." }
+            }
+        }
+    }
 }
 
 /// Semantic scores of a hit, with the strategy `embedding`.

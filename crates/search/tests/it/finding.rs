@@ -80,9 +80,10 @@ fn an_explanation_names_words_fields_and_what_is_missing() {
     let index = Index::build(office());
     let explained = index.explain(&Query::new("remove purple file").top_k(1)).remove(0);
     assert_eq!(explained.hit.name, "files:delete_file");
-    assert_eq!(explained.missing, ["purpl"]);
+    assert_eq!(explained.missing, ["purple"]);
     let remove = &explained.terms[0];
-    assert_eq!((remove.found.as_str(), remove.relation), ("delet", Relation::Synonym));
+    assert_eq!((remove.query.as_str(), remove.found.as_str()), ("remove", "delete"));
+    assert_eq!((remove.stem.as_str(), remove.relation), ("delet", Relation::Synonym));
     assert_eq!(remove.fields, ["name", "description"]);
     assert!(explained.terms.iter().all(|term| term.share > 0.0));
 }
