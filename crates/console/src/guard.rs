@@ -8,10 +8,12 @@ use std::{net::IpAddr, sync::Arc};
 use axum::{
     extract::{Request, State},
     middleware::Next,
-    response::{IntoResponse, Response},
+    response::{Html, IntoResponse, Response},
 };
 use data_encoding::HEXLOWER;
+use gatewright_pages::{Frame, Width};
 use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header, uri::Authority};
+use maud::html;
 
 /// Content security policy: pages load only our own style and script, and connect only to us.
 const POLICY: &str = "default-src 'none'; style-src 'self'; script-src 'self'; connect-src 'self'; img-src data:; \
@@ -98,8 +100,8 @@ pub(crate) async fn enforce(
         Some(_) => next.run(request).await,
     };
     let headers = response.headers_mut();
+    headers.entry(header::CONTENT_SECURITY_POLICY).or_insert(HeaderValue::from_static(POLICY));
     for (name, value) in [
-        (header::CONTENT_SECURITY_POLICY, POLICY),
         (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
         (header::X_FRAME_OPTIONS, "DENY"),
         (header::REFERRER_POLICY, "same-origin"),
@@ -112,9 +114,21 @@ pub(crate) async fn enforce(
     response
 }
 
+/// A page with the reason.
 fn refuse(status: StatusCode, why: &'static str) -> Response {
     tracing::info!(status = status.as_u16(), "the console refused a request: {why}");
-    (status, why).into_response()
+    let title = if status == StatusCode::FORBIDDEN { "Not from here" } else { "Another host" };
+    let frame = Frame {
+        title,
+        width: Width::Slim,
+        body: html! { h1 { (title) } p { (why) } },
+        footer: None,
+        script: None,
+    };
+    let policy = frame.policy("'none'").parse::<HeaderValue>().expect("a policy is plain text");
+    let mut response = (status, Html(frame.html())).into_response();
+    response.headers_mut().insert(header::CONTENT_SECURITY_POLICY, policy);
+    response
 }
 
 #[cfg(test)]

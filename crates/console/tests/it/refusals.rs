@@ -15,7 +15,13 @@ async fn another_host_gets_nothing_not_even_a_style_sheet() {
             let request = Request::get(path).header(header::HOST, host).body(Body::empty()).unwrap();
             let page = site.send(request).await;
             assert_eq!(page.status, StatusCode::MISDIRECTED_REQUEST, "{host} {path}");
-            assert!(!page.text.contains("csrf") && page.text.len() < 200, "{}", page.text);
+            assert!(!page.text.contains("csrf") && !page.text.contains("href=\"/"), "{}", page.text);
+            assert!(page.text.starts_with("<!DOCTYPE html>") && page.text.contains("admin.allowedHosts"));
+            let policy = page.headers["content-security-policy"].to_str().unwrap();
+            assert!(
+                policy.contains("style-src 'sha256-") && policy.contains("form-action 'none'"),
+                "{policy}"
+            );
         }
     }
     let two = Request::get("/console").header(header::HOST, "localhost").header(header::HOST, "evil.example");
@@ -56,6 +62,7 @@ async fn a_form_without_the_token_or_from_elsewhere_calls_nothing() {
             }
             let page = site.send(form(request, &[("csrf", &token), ("script", "return 1;")])).await;
             assert_eq!(page.status, StatusCode::FORBIDDEN, "{origin:?}");
+            assert!(page.text.contains("<h1>Not from here</h1>"), "{}", page.text);
         }
     }
     assert!(site.hostile.callers.lock().unwrap().is_empty());

@@ -3,13 +3,14 @@
 use std::net::IpAddr;
 
 use axum::{
-    body::Body,
     extract::{Request, State},
     middleware::Next,
-    response::{IntoResponse, Response},
+    response::{Html, IntoResponse, Response},
 };
 use base64::{Engine as _, engine::general_purpose::STANDARD};
-use http::{HeaderMap, StatusCode, header, uri::Authority};
+use gatewright_pages::{Frame, Width};
+use http::{HeaderMap, HeaderValue, StatusCode, header, uri::Authority};
+use maud::html;
 use secrecy::{ExposeSecret as _, SecretString};
 use sha2::{Digest as _, Sha256};
 
@@ -24,16 +25,36 @@ pub(crate) struct Guard {
 pub(crate) async fn check(State(guard): State<Guard>, request: Request, next: Next) -> Response {
     if !guard.is_host_allowed(request.headers()) {
         let message = "the Host header names another host; reach the listener by its address, or list the name in `admin.allowedHosts`";
-        return (StatusCode::MISDIRECTED_REQUEST, message).into_response();
+        return refusal(StatusCode::MISDIRECTED_REQUEST, "Another host", message, request.headers());
     }
     if request.uri().path() != "/healthz" && !guard.is_authorized(request.headers()) {
         if request.headers().contains_key(header::AUTHORIZATION) {
             tracing::warn!(path = request.uri().path(), "the admin listener was presented a wrong token");
         }
-        let headers = [(header::WWW_AUTHENTICATE, "Basic realm=\"gatewright admin\", charset=\"UTF-8\"")];
-        return (StatusCode::UNAUTHORIZED, headers, Body::from("show `admin.token`")).into_response();
+        let realm = HeaderValue::from_static("Basic realm=\"gatewright admin\", charset=\"UTF-8\"");
+        let mut response =
+            refusal(StatusCode::UNAUTHORIZED, "Sign in", "show `admin.token`", request.headers());
+        response.headers_mut().insert(header::WWW_AUTHENTICATE, realm);
+        return response;
     }
     next.run(request).await
+}
+
+/// The reason: as a page for browsers, else as text.
+fn refusal(status: StatusCode, title: &'static str, why: &'static str, headers: &HeaderMap) -> Response {
+    let accepts = headers.get(header::ACCEPT).and_then(|value| value.to_str().ok()).unwrap_or_default();
+    if !accepts.contains("text/html") {
+        return (status, why).into_response();
+    }
+    let (first, rest) = why.split_at(1);
+    let body = html! { h1 { (title) } p { (first.to_uppercase()) (rest) "." } };
+    let frame = Frame { title, width: Width::Slim, body, footer: None, script: None };
+    let headers = [
+        (header::CONTENT_SECURITY_POLICY, frame.policy("'none'")),
+        (header::X_CONTENT_TYPE_OPTIONS, "nosniff".to_owned()),
+        (header::CACHE_CONTROL, "no-store".to_owned()),
+    ];
+    (status, headers, Html(frame.html())).into_response()
 }
 
 impl Guard {
