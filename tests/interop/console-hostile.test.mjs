@@ -80,7 +80,7 @@ test("no text of a hostile server is run, becomes markup or leads away, on any p
   await page.click("button:has-text('Call tool')");
   await page.waitForSelector("#result .alert, #result .status:not(.ok)");
   await harmless(page);
-  await page.goto(`${server.console}/executions`);
+  await page.goto(`${server.console}/calls`);
   await page.click("#runs li >> nth=0 >> a");
   await harmless(page);
 });

@@ -13,7 +13,7 @@ import { chromium } from "playwright-core";
 import { serve } from "./support.mjs";
 
 const axe = await readFile(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
-const PAGES = ["", "/tools", "/tool?name=crm:users_create", "/search?q=unpaid+invoices", "/script", "/executions", "/runs", "/approvals"];
+const PAGES = ["", "/tools", "/tool?name=crm:users_create", "/search?q=unpaid+invoices", "/script", "/resources", "/prompts", "/pins", "/calls", "/runs", "/approvals", "/configuration"];
 const PLAN = `const { items } = await callTool("billing:invoices_list", { status: "overdue", limit: 8 });
 const owners = await __safe_parallel(
   items.map((invoice) => () => callTool("crm:accounts_get", { id: invoice.accountId })),
@@ -171,8 +171,59 @@ test("runs a script, shows its calls over time, and points at an error", async (
   quiet(page);
 });
 
-test("new executions appear by themselves, each with its waterfall", async (t) => {
-  const page = await open(t, "/executions");
+test("lists follow what is typed, and the address does", async (t) => {
+  const page = await open(t, "/tools");
+  await page.type("#q", "users_list");
+  await page.waitForFunction(() => document.querySelectorAll("#found a.name").length === 1);
+  assert.equal(await page.innerText("#found a.name"), "crm:users_list");
+  assert.match(page.url(), /q=users_list/);
+  assert.equal(await page.evaluate(() => document.activeElement.id), "q");
+  assert.deepEqual(await faults(page), []);
+  quiet(page);
+});
+
+test("the pad completes tools and their parameters, and colours the script", async (t) => {
+  const page = await open(t, "/script");
+  await page.fill("#script", "");
+  await page.type("#script", "return await callTool(\"users_li");
+  await page.waitForSelector("#suggestions [role=option]:has-text('crm:users_list')");
+  assert.deepEqual(await faults(page), []);
+  await page.keyboard.press("Enter");
+  await page.type("#script", "\", { li");
+  await page.waitForSelector("#suggestions [role=option]:has-text('limit')");
+  await page.keyboard.press("Enter");
+  await page.type("#script", "1 });");
+  assert.equal(await page.inputValue("#script"), "return await callTool(\"crm:users_list\", { limit: 1 });");
+  assert.match(await page.innerText(".declaration"), /interface Tools/);
+  assert.equal(await page.innerText(".colours .c-text"), "\"crm:users_list\"");
+  await page.keyboard.press("Control+Enter");
+  await page.waitForSelector("#result .status.ok");
+  quiet(page);
+});
+
+test("a dry run says what a script would do", async (t) => {
+  const page = await open(t, "/script");
+  await page.fill("#script", "return await callTool('crm:users_update', { id: 'usr_0002', name: 'Other' });");
+  await page.click("text=Dry run >> nth=0");
+  await page.waitForSelector("#result .notice:has-text('Dry run')");
+  assert.match(await page.innerText("#result"), /crm:users_update[\s\S]*not called/);
+  assert.deepEqual(await faults(page), []);
+  quiet(page);
+});
+
+test("a run shows its script with the line that failed, and opens in the pad", async (t) => {
+  await call("codecall:execute", { script: "const a = 1;\nreturn await callTool('crm:users_get', { id: 'nobody' });" });
+  const page = await open(t, "/runs?status=failed");
+  await page.click("a.name >> nth=0");
+  assert.match(await page.innerText(".excerpt .here"), /users_get/);
+  assert.deepEqual(await faults(page), []);
+  await page.click("text=Repeat in the pad");
+  assert.match(await page.inputValue("#script"), /nobody/);
+  quiet(page);
+});
+
+test("new calls appear by themselves, each with its waterfall", async (t) => {
+  const page = await open(t, "/calls");
   const before = await page.locator("#runs li").count();
   await call("codecall:execute", { script: PLAN });
   await page.waitForFunction((count) => document.querySelectorAll("#runs li").length > count, before);
@@ -194,7 +245,7 @@ test("what the console calls is marked as the console's", async (t) => {
   const page = await open(t, "/tool?name=crm:users_list");
   await page.click("button:visible");
   await page.waitForSelector("#result .status.ok");
-  await page.goto(`${server.console}/executions`);
+  await page.goto(`${server.console}/calls`);
   assert.match(await page.innerText("#runs li >> nth=0"), /crm:users_list[\s\S]*1 call[\s\S]*console/);
 });
 
@@ -246,7 +297,7 @@ test("works without scripts", async (t) => {
   await page.fill("#script", "return (await callTool('crm:users_list', { limit: 1 })).items.length;");
   await page.click("text=Run script");
   assert.equal((await page.innerText("#result pre")).trim(), "1");
-  await page.goto(`${server.console}/executions`);
+  await page.goto(`${server.console}/calls`);
   const first = await page.getAttribute("#runs li >> nth=0", "data-id");
   await call("codecall:search", { query: "users" });
   await page.click("text=Refresh");
@@ -296,7 +347,7 @@ async function pictures(t) {
   await shot(page, "script");
   page = await open(t, "/search?q=what+do+customers+owe+us", size);
   await shot(page, "search");
-  page = await open(t, "/executions", { ...size, viewport: { width: 390, height: 780 }, colorScheme: "dark" });
+  page = await open(t, "/calls", { ...size, viewport: { width: 390, height: 780 }, colorScheme: "dark" });
   await shot(page, "phone");
 }
 if (process.env.SCREENSHOTS) test("pictures", pictures);

@@ -10,7 +10,8 @@ import { CALLBACK, PASSWORD, authorization, empty, full, normal, open } from "./
 const WIDTHS = { phone: 390, tablet: 820, screen: 1440 };
 const CONSOLE = {
   overview: "", tools: "/tools", tool: "/tool?name=crm:users_create", search: "/search?q=unpaid+invoices", script: "/script",
-  executions: "/executions", execution: "/executions/1", runs: "/runs", approvals: "/approvals", missing: "/nothing",
+  resources: "/resources", prompts: "/prompts", pins: "/pins", nothing: "/search?q=zzzzzz", calls: "/calls", call: "/calls/1", runs: "/runs",
+  approvals: "/approvals", configuration: "/configuration", missing: "/nothing",
 };
 const BYTES = 120 * 1024;
 
@@ -122,7 +123,7 @@ async function operator(visit) {
     await visit.open(`console-${name}`, `${visit.server.admin}/console${path}`);
     sizes[name] = await visit.page.evaluate(() => performance.getEntries().reduce((sum, entry) => sum + (entry.decodedBodySize ?? 0), 0));
   }
-  const run = visit.page.locator(".runs a").first();
+  const run = visit.page.locator(".runs a.name").first();
   await visit.page.goto(`${visit.server.admin}/console/runs`);
   if (await run.count()) {
     await run.click();

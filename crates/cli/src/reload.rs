@@ -11,7 +11,7 @@ mod watch;
 
 use std::sync::Arc;
 
-use gatewright::{Registry, Running};
+use gatewright::{ConfigurationView, Registry, Running};
 use tokio::{
     signal::unix::{Signal, SignalKind, signal},
     sync::watch as latest,
@@ -49,7 +49,12 @@ pub struct Reloader {
     status: latest::Sender<Status>,
     /// The configuration that was read last and is not refused.
     config: latest::Sender<Arc<Config>>,
+    /// The same for people.
+    shown: latest::Sender<Arc<Shown>>,
 }
+
+/// Keys with their values, without secrets.
+type Shown = Vec<(String, String)>;
 
 /// The configuration at the start, and the watches on its files.
 pub struct Loaded {
@@ -82,6 +87,7 @@ impl Loaded {
     pub fn follow(self, running: &Running, starter: AppStarter) -> Reloader {
         let status = Status { generation: 1, refused: false, restart: Vec::new(), unknown_names: 0 };
         let config = latest::Sender::new(Arc::new(self.config.clone()));
+        let shown = latest::Sender::new(Arc::new(self.source.shown()));
         let apps = Apps::new(running.gateway().clone(), starter, self.config.apps);
         let mut reloader = Reloader {
             args: self.args,
@@ -94,6 +100,7 @@ impl Loaded {
             files: self.files,
             status: latest::Sender::new(status),
             config,
+            shown,
         };
         if let Some(code_call) = running.code_call().cloned() {
             let paths = vec![
@@ -134,6 +141,21 @@ impl Reloader {
     /// The status of reloading, now and after each reload.
     pub fn status(&self) -> latest::Receiver<Status> {
         self.status.subscribe()
+    }
+
+    /// Reads the configuration in force, for the console.
+    pub fn shown(&self) -> impl Fn() -> ConfigurationView + Send + Sync + use<> {
+        let (status, shown) = (self.status.subscribe(), self.shown.subscribe());
+        move || {
+            let status = status.borrow();
+            ConfigurationView {
+                generation: status.generation,
+                refused: status.refused,
+                unknown_names: status.unknown_names,
+                restart: status.restart.clone(),
+                values: shown.borrow().to_vec(),
+            }
+        }
     }
 
     /// Logs names in the configuration of things that do not exist, now and as apps and the configuration change, until `stop`.
@@ -205,6 +227,7 @@ impl Reloader {
             let keys = restart.join(", ");
             tracing::warn!(keys, "restart to apply: {keys}");
         }
+        self.shown.send_replace(Arc::new(source.shown()));
         self.current = source;
         self.config.send_replace(Arc::new(config));
         let changed = apps.any() || !differing.is_empty();

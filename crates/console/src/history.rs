@@ -3,22 +3,29 @@
 use std::{
     collections::VecDeque,
     sync::{Arc, Mutex, PoisonError},
+    time::SystemTime,
 };
 
-use gatewright_core::{Arrival, CallRecord, Ending, Execution, Observer};
+use gatewright_core::{
+    Arrival, CallRecord, Ending, Execution, Observer, TraceContext, rmcp::model::JsonObject,
+};
 use tokio::sync::broadcast;
+
+use crate::hour::{HourSummary, LastHour};
 
 /// Calls kept of one execution; more are only counted.
 pub const MAX_CALLS: usize = 200;
 /// Longest name or status kept, in bytes.
 const MAX_TEXT: usize = 256;
+/// Longest arguments kept of one execution, in bytes of JSON; longer ones are not kept.
+const MAX_ARGUMENTS: usize = 4 * 1024;
 
 /// An execution with its number in the history.
 #[derive(Debug)]
 pub struct Entry {
     /// Number in the order in which executions ended, from 1.
     pub id: u64,
-    /// The execution without its arguments. Its calls are in the order of their start, at most [`MAX_CALLS`].
+    /// The execution. Its calls are in the order of their start, at most [`MAX_CALLS`].
     pub execution: Execution,
 }
 
@@ -26,7 +33,9 @@ pub struct Entry {
 #[derive(Debug)]
 pub struct ExecutionHistory {
     capacity: usize,
+    keeps_arguments: bool,
     entries: Mutex<Entries>,
+    hour: Mutex<LastHour>,
     added: broadcast::Sender<Arc<Entry>>,
 }
 
@@ -39,13 +48,23 @@ struct Entries {
 impl ExecutionHistory {
     /// A history of the last `capacity` executions, at least one.
     pub fn new(capacity: usize) -> Arc<Self> {
+        Self::keeping(capacity, false)
+    }
+
+    /// Like [`ExecutionHistory::new`]; with `arguments` it keeps those of up to 4 KiB, without scripts.
+    pub fn keeping(capacity: usize, arguments: bool) -> Arc<Self> {
         let (capacity, added) = (capacity.max(1), broadcast::channel(64).0);
-        Arc::new(Self { capacity, entries: Mutex::default(), added })
+        let (entries, hour) = (Mutex::default(), Mutex::default());
+        Arc::new(Self { capacity, keeps_arguments: arguments, entries, hour, added })
     }
 
     /// Adds `execution`, drops the oldest if there is no room, and notifies subscribers. Returns the new id.
     pub fn record(&self, execution: &Execution) -> u64 {
-        let execution = bounded(execution);
+        let now = SystemTime::now();
+        self.hour.lock().unwrap_or_else(PoisonError::into_inner).note(execution, now);
+        let arguments =
+            execution.arguments.as_ref().filter(|_| self.keeps_arguments).and_then(bounded_arguments);
+        let execution = Execution { arguments, ..bounded(execution) };
         let mut entries = self.entries.lock().unwrap_or_else(PoisonError::into_inner);
         entries.last_id += 1;
         let entry = Arc::new(Entry { id: entries.last_id, execution });
@@ -60,9 +79,24 @@ impl ExecutionHistory {
 
     /// At most `most` executions with ids below `before`, newest first.
     pub fn latest(&self, before: Option<u64>, most: usize) -> Vec<Arc<Entry>> {
+        self.choose(before, most, |_| true)
+    }
+
+    /// At most `most` executions that `fits` accepts with ids below `before`, newest first.
+    pub(crate) fn choose(
+        &self,
+        before: Option<u64>,
+        most: usize,
+        fits: impl Fn(&Execution) -> bool,
+    ) -> Vec<Arc<Entry>> {
         let entries = self.entries.lock().unwrap_or_else(PoisonError::into_inner);
         let older = entries.latest.iter().rev().filter(|one| before.is_none_or(|before| one.id < before));
-        older.take(most).cloned().collect()
+        older.filter(|one| fits(&one.execution)).take(most).cloned().collect()
+    }
+
+    /// Numbers of the last hour.
+    pub(crate) fn last_hour(&self) -> HourSummary {
+        self.hour.lock().unwrap_or_else(PoisonError::into_inner).summary(SystemTime::now())
     }
 
     /// Entries after `id`, oldest first, and a subscription to all later ones. None is missed in between.
@@ -93,6 +127,22 @@ impl Observer for ExecutionHistory {
     fn finished(&self, execution: &Execution) {
         self.record(execution);
     }
+
+    fn wants_arguments(&self) -> bool {
+        self.keeps_arguments
+    }
+}
+
+/// Arguments without the script, if they are short.
+fn bounded_arguments(arguments: &JsonObject) -> Option<JsonObject> {
+    let kept = arguments.iter().filter(|(name, _)| *name != "script");
+    let mut left = MAX_ARGUMENTS;
+    let mut all = JsonObject::new();
+    for (name, value) in kept {
+        left = left.checked_sub(name.len() + serde_json::to_string(value).ok()?.len())?;
+        all.insert(name.clone(), value.clone());
+    }
+    Some(all)
 }
 
 /// A copy of bounded size. Built field by field, so that arguments are not copied.
@@ -119,7 +169,7 @@ fn bounded(execution: &Execution) -> Execution {
         arguments: None,
         more_calls: execution.more_calls + execution.calls.len() - calls.len(),
         calls,
-        trace: None,
+        trace: execution.trace.as_ref().map(|trace| TraceContext { state: None, ..trace.clone() }),
         arrival: Arrival::default(),
     }
 }
@@ -149,7 +199,7 @@ fn clip(text: &mut Arc<str>) {
 
 #[cfg(test)]
 mod tests {
-    use std::time::{Duration, SystemTime};
+    use std::time::Duration;
 
     use gatewright_core::Principal;
 
@@ -210,7 +260,21 @@ mod tests {
         let kept = &history.get(id).unwrap().execution;
         assert_eq!((kept.calls.len(), kept.more_calls), (MAX_CALLS, 50));
         assert!(kept.tool.len() <= MAX_TEXT && kept.ending.status().len() <= MAX_TEXT);
-        assert!(kept.arguments.is_none() && kept.calls.is_sorted_by_key(|call| call.start));
+        assert!(kept.arguments.is_none(), "they are kept only if that is wanted");
+        assert!(kept.calls.is_sorted_by_key(|call| call.start));
+    }
+
+    #[test]
+    fn short_arguments_are_kept_without_the_script_where_that_is_wanted() {
+        let history = ExecutionHistory::keeping(2, true);
+        let arguments = |json: serde_json::Value| json.as_object().cloned();
+        let mut one = execution("a", 0);
+        one.arguments = arguments(serde_json::json!({"script": "return 1", "n": 1}));
+        let id = history.record(&one);
+        assert_eq!(history.get(id).unwrap().execution.arguments, arguments(serde_json::json!({"n": 1})));
+        one.arguments = arguments(serde_json::json!({"text": "x".repeat(MAX_ARGUMENTS)}));
+        let id = history.record(&one);
+        assert_eq!(history.get(id).unwrap().execution.arguments, None);
     }
 
     #[test]

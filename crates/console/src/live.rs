@@ -1,12 +1,17 @@
 //! Live updates: server-sent events (WHATWG HTML §9.2) with fragments of the pages.
 //!
-//! The event `run` carries a new row of the executions, `apps` the apps of the overview. A browser that reconnects gets the rows that it
-//! missed.
+//! The event `run` carries a new row of the calls that fit the page's filter, `apps` the apps of the overview. A browser that reconnects
+//! gets the rows that it missed.
 
-use std::{convert::Infallible, sync::Arc, time::Duration};
+use std::{
+    convert::Infallible,
+    future::ready,
+    sync::Arc,
+    time::{Duration, SystemTime},
+};
 
 use axum::{
-    extract::State,
+    extract::{Query, State},
     response::{
         IntoResponse, Response,
         sse::{Event, KeepAlive, Sse},
@@ -20,30 +25,38 @@ use tokio_stream::wrappers::{BroadcastStream, WatchStream};
 
 use crate::{
     ConsoleState, Entry,
-    pages::{executions, overview},
+    filter::Filter,
+    pages::{calls, overview},
 };
 
 /// Most rows sent after a reconnect.
 const MOST_MISSED: usize = 50;
 
 /// `GET /console/live`.
-pub(crate) async fn follow(State(state): State<Arc<ConsoleState>>, headers: HeaderMap) -> Response {
+pub(crate) async fn follow(
+    State(state): State<Arc<ConsoleState>>,
+    Query(filter): Query<Filter>,
+    headers: HeaderMap,
+) -> Response {
     let Ok(permit) = state.live.clone().try_acquire_owned() else {
         return (
             StatusCode::SERVICE_UNAVAILABLE,
-            "Too many pages receive live updates; reload to see new executions.",
+            "Too many pages receive live updates; reload to see new calls.",
         )
             .into_response();
     };
     let last = headers.get("last-event-id").and_then(|id| id.to_str().ok()).and_then(|id| id.parse().ok());
     let (mut missed, added) = state.history.subscribe(last);
     missed.drain(..missed.len().saturating_sub(MOST_MISSED));
-    let missed = stream::iter(missed).map(|entry| row(&entry));
-    let runs = missed.chain(BroadcastStream::new(added).map(|entry| match entry {
-        Ok(entry) => row(&entry),
-        // The browser is too slow and missed rows: it reloads the page.
-        Err(_) => Event::default().event("reload").data("-"),
-    }));
+    let entries = stream::iter(missed).map(Ok).chain(BroadcastStream::new(added));
+    let runs = entries.filter_map(move |entry| {
+        let event = match entry {
+            Ok(entry) => filter.fits(&entry.execution, SystemTime::now()).then(|| row(&entry)),
+            // The browser is too slow and missed rows: it reloads the page.
+            Err(_) => Some(Event::default().event("reload").data("-")),
+        };
+        ready(event)
+    });
     let apps = {
         let state = state.clone();
         let changes = WatchStream::from_changes(state.health.changes());
@@ -56,7 +69,7 @@ pub(crate) async fn follow(State(state): State<Arc<ConsoleState>>, headers: Head
 }
 
 fn row(entry: &Entry) -> Event {
-    fragment("run", &executions::row(entry)).id(entry.id.to_string())
+    fragment("run", &calls::row(entry, entry.execution.duration)).id(entry.id.to_string())
 }
 
 fn fragment(name: &str, markup: &Markup) -> Event {

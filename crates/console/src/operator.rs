@@ -12,7 +12,10 @@ use gatewright_core::{
     Caller, Gateway, Principal, Scopes, View, memory_transport,
     rmcp::{
         RoleClient, RoleServer, ServerHandler, ServiceExt,
-        model::{CallToolRequestParams, CallToolResponse, CallToolResult, JsonObject, NumberOrString},
+        model::{
+            CallToolRequestParams, CallToolResponse, CallToolResult, JsonObject, NumberOrString,
+            ReadResourceRequestParams, ReadResourceResponse, ResourceContents,
+        },
         service::{RequestContext, RunningService},
     },
 };
@@ -89,7 +92,13 @@ impl OperatorClient {
     }
 
     /// Runs a script with `codecall:execute`. Returns the body with its `status`.
-    pub(crate) async fn execute(&self, script: &str, data: Option<JsonObject>) -> Result<Value, CallError> {
+    /// `dry_run` is the input of that name.
+    pub(crate) async fn execute(
+        &self,
+        script: &str,
+        data: Option<JsonObject>,
+        dry_run: Option<Value>,
+    ) -> Result<Value, CallError> {
         let (mut context, _cancel) = self.context().await?;
         // Every call is drawn.
         context.meta.0.insert("gatewright/callLog".to_owned(), "full".into());
@@ -97,12 +106,30 @@ impl OperatorClient {
         if let Some(data) = data {
             arguments.insert("context".to_owned(), Value::Object(data));
         }
+        if let Some(dry_run) = dry_run {
+            arguments.insert("dryRun".to_owned(), dry_run);
+        }
         let params = CallToolRequestParams::new("codecall:execute").with_arguments(arguments);
         let answer = self.gateway.call_tool(params, context).await;
         let answer = answer
             .map_err(|error| CallError { code: error.code.0.to_string(), message: error.message.into() })?;
         let result = complete(answer)?;
         Ok(result.structured_content.unwrap_or_default())
+    }
+
+    /// Reads a resource.
+    pub(crate) async fn read(&self, uri: &str) -> Result<Vec<ResourceContents>, CallError> {
+        let (context, _cancel) = self.context().await?;
+        let answer = self.gateway.read_resource(ReadResourceRequestParams::new(uri), context).await;
+        let answer = answer
+            .map_err(|error| CallError { code: error.code.0.to_string(), message: error.message.into() })?;
+        match answer {
+            ReadResourceResponse::Complete(result) => Ok(result.contents),
+            _ => Err(CallError {
+                code: "INPUT_REQUIRED".to_owned(),
+                message: "the app asks its caller a question, which the console cannot answer".to_owned(),
+            }),
+        }
     }
 
     /// The context of one request. Dropping the guard cancels it: after the answer, or when the browser disconnects.

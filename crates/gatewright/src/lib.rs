@@ -67,6 +67,8 @@ pub use gatewright_agentscript::{PoolConfig, WorkerCommand, WorkerError, WorkerP
 #[cfg(feature = "guard")]
 pub use gatewright_auth::{self as auth, AuthConfig};
 pub use gatewright_codecall::{self as codecall, CodeCall, CodeCallConfig, Mode};
+#[cfg(feature = "guard")]
+pub use gatewright_console::ConfigurationView;
 pub use gatewright_core::{
     self as core, App, AppHealth, AppOptions, AuthRefusal, Authenticator, Gateway, GatewayConfig, Invoker,
     LocalApp, Observer, Plugin, Principal, RateLimiter, Registry, Scopes, ToolNames, rmcp,

@@ -34,6 +34,7 @@ pub async fn run(mut args: ServeArgs) -> anyhow::Result<ExitCode> {
     apply_changes(&mut reloader, &running, &guard);
     let guard = guard
         .metrics(reload::metrics(reloader.status()))
+        .configuration(reloader.shown())
         .ready_detail("config", reload::public_status(reloader.status()));
     let names = reloader.watch_names(running.gateway().registry().clone(), stop.clone());
     let names = tokio::spawn(names);

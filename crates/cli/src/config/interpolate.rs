@@ -35,7 +35,7 @@ pub struct Surroundings<'a> {
 
 /// A value in which something was filled in.
 pub(super) struct Filled {
-    pointer: String,
+    pub(super) pointer: String,
     /// The variables, files and commands that it names.
     names: Vec<String>,
 }

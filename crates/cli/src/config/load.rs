@@ -152,7 +152,7 @@ impl Config {
         let mut filler = interpolate::Filler::new(around);
         let (filled, mut findings) = filler.apply("", &mut value);
         findings.extend(interpolate::typed(&mut value, &filled, schema::violations));
-        let source = Source::of(&value);
+        let source = Source::of(&value, filled.iter().map(|one| one.pointer.clone()).collect());
         let sections = Sections::read(value.clone());
         let complete = sections.unreadable.is_empty();
         // Reading a section stops at its first bad key: read on without those that are known, to find the rest and what contradicts.

@@ -21,6 +21,7 @@ mod removed;
 pub mod schema;
 mod secret_command;
 mod sections;
+mod shown;
 mod source;
 mod telemetry;
 

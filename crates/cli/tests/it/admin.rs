@@ -69,10 +69,10 @@ async fn metrics_count_executions_and_the_calls_inside_them() {
 async fn the_console_lists_what_clients_ran() {
     let admin = start(CONFIG);
     admin.run("await callTool('crm:users_list', {limit: 1}); return 1;").await;
-    let (status, page) = admin.get("/console/executions").await;
+    let (status, page) = admin.get("/console/calls").await;
     assert_eq!(status, 200);
     assert!(page.contains("codecall:execute"), "{page}");
-    let (_, execution) = admin.get("/console/executions/1").await;
+    let (_, execution) = admin.get("/console/calls/1").await;
     assert!(execution.contains("crm:users_list"), "{execution}");
     assert_eq!(admin.get("/").await.0, 200, "it leads to the console");
 }

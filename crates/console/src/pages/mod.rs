@@ -1,12 +1,21 @@
 //! The pages. This file has their layout and the elements that several of them share.
 
 pub(crate) mod approvals;
-pub(crate) mod executions;
+pub(crate) mod call;
+pub(crate) mod calls;
+mod charts;
+pub(crate) mod configuration;
+pub(crate) mod content;
 pub(crate) mod overview;
+pub(crate) mod pins;
+mod policy;
 pub(crate) mod result;
+pub(crate) mod run;
 pub(crate) mod runs;
 pub(crate) mod script;
 pub(crate) mod search;
+mod source;
+pub(crate) mod suggestions;
 pub(crate) mod tool;
 pub(crate) mod tools;
 pub(crate) mod waterfall;
@@ -32,23 +41,29 @@ use crate::{ConsoleState, guard, text};
 pub(crate) enum NavItem {
     Overview,
     Tools,
+    Resources,
+    Prompts,
     Search,
     Script,
-    Executions,
+    Calls,
     Runs,
     Approvals,
+    Configuration,
     /// A page that is not in the navigation.
     Unlisted,
 }
 
-const NAV_ITEMS: [(NavItem, &str, &str); 7] = [
+const NAV_ITEMS: [(NavItem, &str, &str); 10] = [
     (NavItem::Overview, "/console", "Overview"),
     (NavItem::Tools, "/console/tools", "Tools"),
+    (NavItem::Resources, "/console/resources", "Resources"),
+    (NavItem::Prompts, "/console/prompts", "Prompts"),
     (NavItem::Search, "/console/search", "Search"),
     (NavItem::Script, "/console/script", "Script"),
-    (NavItem::Executions, "/console/executions", "Executions"),
+    (NavItem::Calls, "/console/calls", "Calls"),
     (NavItem::Runs, "/console/runs", "Runs"),
     (NavItem::Approvals, "/console/approvals", "Approvals"),
+    (NavItem::Configuration, "/console/configuration", "Configuration"),
 ];
 
 /// A whole page.
@@ -164,4 +179,22 @@ pub(crate) fn hints(annotations: Option<&ToolAnnotations>) -> Markup {
         @if hints.idempotent_hint == Some(true) && hints.read_only_hint != Some(true) { span.tag { "idempotent" } }
         @if hints.open_world_hint == Some(true) { span.tag { "open world" } }
     }
+}
+
+/// Links to the pages of a list of `count` items, of which the page `at` shows `rows`.
+pub(crate) fn pages(at: usize, rows: usize, count: usize, link: impl Fn(usize) -> String) -> Markup {
+    let has_more = count > at.saturating_add(1).saturating_mul(rows);
+    html! {
+        @if at > 0 || has_more {
+            nav.pages aria-label="Pages" {
+                @if at > 0 { a.button.quiet href=(link(at - 1)) { "Previous" } }
+                @if has_more { a.button.quiet href=(link(at + 1)) { "Next" } }
+            }
+        }
+    }
+}
+
+/// The number of a page, at most the last one of `count` items.
+pub(crate) fn page_number(typed: &str, rows: usize, count: usize) -> usize {
+    typed.parse().unwrap_or(0).min(count.saturating_sub(1) / rows)
 }

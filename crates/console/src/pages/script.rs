@@ -6,30 +6,96 @@ use std::{
     time::{Duration, Instant},
 };
 
-use axum::{Form, extract::State, response::Response};
-use gatewright_codecall::CodeCall;
+use axum::{
+    Form,
+    extract::{Query, State},
+    response::Response,
+};
+use gatewright_codecall::{CodeCall, RecordedRun};
 use gatewright_core::{CallRecord, Ending, Registry, read_json};
+use gatewright_executions::Reader;
 use http::StatusCode;
 use maud::{Markup, html};
+use serde::Deserialize;
 use serde_json::Value;
 
-use super::{NavItem, page, result, stale, status, token, waterfall};
-use crate::{ConsoleState, MAX_CALLS, guard, text};
+use super::{NavItem, encode, page, result, source, stale, status, token, tool_path, waterfall};
+use crate::{ConsoleState, MAX_CALLS, advice, guard, text};
 
-/// Lines shown before and after the place of an error.
-const AROUND: usize = 3;
+/// Saved plans that are listed.
+const MOST_PLANS: usize = 200;
+
+/// A script to begin with; empty fields name none.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(crate) struct Beginning {
+    /// Id of a run, which is repeated.
+    run: String,
+    /// Name of a tool, with the number of its example.
+    tool: String,
+    example: String,
+    /// `<app>:<name>` of a saved plan.
+    plan: String,
+}
 
 /// A submitted form, and its outcome.
 #[derive(Default)]
 struct Submission {
     script: Option<String>,
     data: String,
+    /// `dryRun`: `yes` or `offline`; empty for none.
+    dry_run: String,
     alert: Option<Markup>,
     outcome: Option<(Value, Duration)>,
 }
 
-pub(crate) async fn show(State(state): State<Arc<ConsoleState>>) -> Response {
-    render(&state, StatusCode::OK, &Submission::default())
+pub(crate) async fn show(
+    State(state): State<Arc<ConsoleState>>,
+    Query(beginning): Query<Beginning>,
+) -> Response {
+    let mut sent = Submission::default();
+    if let Some(code_call) = &state.code_call {
+        match begin(&state, code_call, &beginning).await {
+            Ok((script, data)) => (sent.script, sent.data) = (script, data.unwrap_or_default()),
+            Err(why) => {
+                sent.alert =
+                    Some(html! { div.alert role="alert" { strong { "This is the example." } " " (why) } })
+            }
+        }
+    }
+    render(&state, StatusCode::OK, &sent)
+}
+
+/// The script to begin with, and its context; none for the example.
+async fn begin(
+    state: &ConsoleState,
+    code_call: &CodeCall,
+    beginning: &Beginning,
+) -> Result<(Option<String>, Option<String>), String> {
+    if !beginning.run.is_empty() {
+        if !state.shows_contents {
+            return Err("Scripts of runs are not shown: `admin.contents` is off.".to_owned());
+        }
+        let execution = code_call.executions().open(&beginning.run, Reader::Operator).await;
+        let execution = execution.map_err(|error| format!("The run cannot be read: {error}."))?;
+        let run = RecordedRun::read(&execution).map_err(|why| format!("The run cannot be read: {why}."))?;
+        let context = run.context().and_then(|context| serde_json::to_string_pretty(&context).ok());
+        return Ok((Some(run.script().to_owned()), context));
+    }
+    if !beginning.tool.is_empty() {
+        let view = state.operator.view().await;
+        let examples =
+            view.shows(&beginning.tool).map(|tool| code_call.usage_examples(tool)).unwrap_or_default();
+        let example = examples.into_iter().nth(beginning.example.parse().unwrap_or(0));
+        return example
+            .map(|example| (Some(example.code), None))
+            .ok_or_else(|| "There is no such example now.".to_owned());
+    }
+    if let Some((app, name)) = beginning.plan.split_once(':') {
+        let plan = code_call.saved_plan(app, name);
+        return plan.map(|text| (Some(text), None)).ok_or_else(|| "There is no such plan now.".to_owned());
+    }
+    Ok((None, None))
 }
 
 pub(crate) async fn run(
@@ -41,6 +107,7 @@ pub(crate) async fn run(
     let mut sent = Submission {
         script: Some(text(typed.remove("script"))),
         data: text(typed.remove("context")),
+        dry_run: text(typed.remove("dry")),
         ..Submission::default()
     };
     if !typed.get(guard::FIELD).is_some_and(|token| state.guard.is_token(token)) {
@@ -61,7 +128,12 @@ pub(crate) async fn run(
         }
     };
     let started = Instant::now();
-    match state.operator.execute(sent.script.as_deref().unwrap_or_default(), data).await {
+    let dry_run = match sent.dry_run.as_str() {
+        "yes" => Some(true.into()),
+        "offline" => Some("offline".into()),
+        _ => None,
+    };
+    match state.operator.execute(sent.script.as_deref().unwrap_or_default(), data, dry_run).await {
         Ok(body) => sent.outcome = Some((body, started.elapsed())),
         Err(refused) => {
             sent.alert = Some(html! {
@@ -87,7 +159,9 @@ fn render(state: &ConsoleState, status: StatusCode, sent: &Submission) -> Respon
             (token(state))
             div.field {
                 label for="script" { "Script" }
-                textarea.code #script name="script" rows="12" spellcheck="false" autocapitalize="none" required aria-describedby="keys" { "\n" (script) }
+                div.editor {
+                    textarea.code #script name="script" rows="14" spellcheck="false" autocapitalize="none" autocomplete="off" required aria-describedby="keys" { "\n" (script) }
+                }
             }
             details open[!sent.data.is_empty()] {
                 summary { "Context" }
@@ -98,10 +172,13 @@ fn render(state: &ConsoleState, status: StatusCode, sent: &Submission) -> Respon
             }
             div.row {
                 button { "Run script" }
-                span.soft #keys { "Ctrl+Enter runs it too." }
+                button.quiet name="dry" value="yes" { "Dry run" }
+                button.quiet name="dry" value="offline" { "Dry run, offline" }
+                span.soft #keys { "Ctrl+Enter runs it. A dry run calls read-only tools only; offline, none." }
             }
         }
         @if let Some((body, took)) = &sent.outcome { (outcome(&script, body, *took)) }
+        (plans(code_call))
         (limits(code_call))
     };
     page(state, status, NavItem::Script, "Script", body)
@@ -121,6 +198,7 @@ fn outcome(script: &str, body: &Value, took: Duration) -> Markup {
                     span.soft { (text::size(body.to_string().len() as u64)) }
                 }
             }
+            @if let Some(report) = body.get("dryRun") { (rehearsal(report)) }
             @if let Some(error) = body.get("error") { (failure(script, error)) }
             @for warning in body["warnings"].as_array().into_iter().flatten() {
                 @if let Some(message) = warning["message"].as_str() { div.alert { strong { "Warning" } " " (text::plain(message)) } }
@@ -132,6 +210,53 @@ fn outcome(script: &str, body: &Value, took: Duration) -> Markup {
             @else if word == "ok" { p.soft { "It returned nothing." } }
             @if !logs.is_empty() { h3 { "Logs" } (result::block(&logs.join("\n"))) }
             @if !calls.is_empty() { h3 { "Calls over time" } (waterfall::waterfall(&calls, 0, took)) }
+        }
+    }
+}
+
+/// The report of a dry run.
+fn rehearsal(report: &Value) -> Markup {
+    let text = |value: &Value| text::line(value.as_str().unwrap_or_default(), 200);
+    let calls = report["calls"].as_array().map(Vec::as_slice).unwrap_or_default();
+    html! {
+        p.notice { strong { "Dry run. " } (text(&report["note"])) "." }
+        @if !calls.is_empty() {
+            h3 { "What it would do" }
+            ol.list {
+                @for call in calls {
+                    li {
+                        code.name { (text(&call["name"])) }
+                        " " @if call["made"] == true { span.tag { "called" } } @else { span.tag.warn { "not called" } }
+                        @if let Some(policy) = call.get("policy") { " " span.tag { "policy: " (text(&policy["decision"])) } " " (text(&policy["reason"])) }
+                        @if let Some(source) = call.get("answerFrom") { p.soft { "Answer assumed from " (text(source)) } }
+                        @if let Some(arguments) = call.get("arguments") { p { code { (text::line(&arguments.to_string(), 400)) } } }
+                    }
+                }
+            }
+            @if let Some(more) = report["more"].as_u64() { p.soft { (more) " more." } }
+        }
+    }
+}
+
+/// The saved plans, each with a link that opens it here.
+fn plans(code_call: &CodeCall) -> Markup {
+    let plans = code_call.saved_plans();
+    html! {
+        @if !plans.is_empty() {
+            section aria-labelledby="plans" {
+                h2 #plans { "Saved plans" }
+                ul.list.tools {
+                    @for (app, name) in plans.iter().take(MOST_PLANS) {
+                        @let name = format!("{app}:{name}");
+                        li.row {
+                            a.name href=(tool_path(&name)) { (text::line(&name, 100)) }
+                            a href=(format!("/console/script?plan={}", encode(&name))) aria-label=(format!("Open {} here", text::line(&name, 100))) { "Open here" }
+                        }
+                    }
+                }
+                @if plans.len() > MOST_PLANS { p.soft { (plans.len() - MOST_PLANS) " more are among the tools." } }
+                p.soft { "What is run here changes no file: save a plan in the folder that " code { "apps.X.plans" } " names." }
+            }
         }
     }
 }
@@ -148,24 +273,8 @@ fn failure(script: &str, error: &Value) -> Markup {
             @if let Some((line, column)) = place { " at line " (line) ", column " (column) }
             p { (text::plain(text::cut(error["message"].as_str().unwrap_or_default()).0)) }
         }
-        @if let Some((line, column)) = place { (excerpt(script, line, column)) }
-    }
-}
-
-/// The lines around a place, with a mark under the column.
-fn excerpt(script: &str, line: usize, column: usize) -> Markup {
-    let first = line.saturating_sub(AROUND).max(1);
-    let lines = script.lines().enumerate().map(|(at, text)| (at + 1, text)).skip(first - 1);
-    let lines: Vec<(usize, &str)> = lines.take_while(|(at, _)| *at < line + AROUND).collect();
-    let mark = " ".repeat(column.saturating_sub(1).min(400));
-    html! {
-        pre.excerpt tabindex="0" aria-label="The script around the error" {
-            @for (at, text) in lines {
-                @let shown: String = text.chars().take(400).collect();
-                span.line.here[at == line] { span.number aria-hidden="true" { (format!("{at:>4} ")) } (text::plain(&shown)) "\n" }
-                @if at == line { span.mark aria-hidden="true" { "     " (mark) "^\n" } }
-            }
-        }
+        @if let Some(advice) = error["code"].as_str().and_then(advice::on) { p { (advice) } }
+        @if let Some((line, column)) = place { (source::excerpt(script, line, column)) }
     }
 }
 

@@ -13,7 +13,9 @@ use maud::{Markup, html};
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::{NavItem, hints, missing, page, result, stale, token, tool_path};
+use super::{
+    NavItem, calls, charts, encode, hints, missing, page, pins, policy, result, stale, token, tool_path,
+};
 use crate::{
     ConsoleState,
     form::{self, Field, FieldError, FieldKind},
@@ -31,22 +33,34 @@ const CONFIRM: &str = "sure";
 #[serde(default)]
 pub(crate) struct Params {
     name: String,
+    /// Number of a call whose arguments are filled in.
+    call: String,
 }
 
 /// A submitted form, and its outcome.
 #[derive(Default)]
 struct Submission {
+    /// The caller that the operator asks about.
+    asked: policy::Asked,
     typed: HashMap<String, String>,
     problems: Vec<FieldError>,
     alert: Option<Markup>,
     answer: Option<CallAnswer>,
 }
 
-pub(crate) async fn show(State(state): State<Arc<ConsoleState>>, Query(params): Query<Params>) -> Response {
-    match tool(&state, &params.name).await {
-        Some(tool) => render(&state, StatusCode::OK, &tool, &Submission::default()),
-        None => unknown(&state),
+pub(crate) async fn show(
+    State(state): State<Arc<ConsoleState>>,
+    Query(params): Query<Params>,
+    Query(asked): Query<policy::Asked>,
+) -> Response {
+    let Some(tool) = tool(&state, &params.name).await else { return unknown(&state) };
+    let mut sent = Submission { asked, ..Submission::default() };
+    let repeated = params.call.parse().ok().and_then(|id| state.history.get(id));
+    if let Some(arguments) = repeated.as_ref().and_then(|entry| entry.execution.arguments.as_ref()) {
+        let json = serde_json::to_string_pretty(arguments).unwrap_or_default();
+        sent.typed.insert(JSON.to_owned(), json);
     }
+    render(&state, StatusCode::OK, &tool, &sent)
 }
 
 pub(crate) async fn call(
@@ -128,8 +142,10 @@ fn render(state: &ConsoleState, status: StatusCode, tool: &ToolEntry, sent: &Sub
             span.tag { "app " (text::line(&tool.app_id, 60)) }
             (hints(tool.tool.annotations.as_ref()))
             @for scope in &tool.meta.scopes { span.tag { "scope " (text::line(scope, 60)) } }
+            @if let Some(pin) = pins::word(state, &tool.app_id, &tool.upstream_name) { (pin) }
         }
         @if !tool.description().is_empty() { p.description { (text::plain(text::cut(tool.description()).0)) } }
+        (last_hour(state, tool))
         @if let Some(alert) = &sent.alert { (alert) }
         @if let Some(answer) = &sent.answer { (result::answer(answer)) }
         section aria-labelledby="call" {
@@ -139,8 +155,13 @@ fn render(state: &ConsoleState, status: StatusCode, tool: &ToolEntry, sent: &Sub
             }
             details open[as_json] { summary { "Write the input as JSON" } (json_form(state, tool, sent)) }
         }
+        (examples(state, tool))
+        (policy::section(state, tool, &sent.asked))
         section aria-labelledby="schemas" {
             h2 #schemas { "Schemas" }
+            @if let Some(code_call) = &state.code_call {
+                details { summary { "Declaration, as scripts see it" } (result::block(&code_call.declaration(tool, &state.operator.caller()))) }
+            }
             details { summary { "Input" } (result::json(&Value::Object((**tool.input_schema()).clone()))) }
             @match tool.output_schema() {
                 Some(schema) => details { summary { "Output" } (result::json(&schema)) },
@@ -155,6 +176,41 @@ fn render(state: &ConsoleState, status: StatusCode, tool: &ToolEntry, sent: &Sub
         }
     };
     page(state, status, NavItem::Tools, &name, body)
+}
+
+/// Numbers of the last hour, if it was called then.
+fn last_hour(state: &ConsoleState, tool: &ToolEntry) -> Markup {
+    let hour = state.history.last_hour();
+    let numbers = hour.tools.iter().find(|(name, _)| **name == *tool.name).map(|(_, numbers)| numbers);
+    html! {
+        @if let Some(one) = numbers {
+            dl.facts {
+                div { dt { "Calls in the last hour" } dd { a href=(calls::path_of_tool(&tool.name)) { (text::grouped(one.all.into())) } } }
+                div { dt { "Errors" } dd { (text::grouped(one.failed.into())) } }
+                div { dt { "p50" } dd { (charts::time(one.p50_us)) } }
+                div { dt { "p95" } dd { (charts::time(one.p95_us)) } }
+            }
+        }
+    }
+}
+
+fn examples(state: &ConsoleState, tool: &ToolEntry) -> Markup {
+    let examples =
+        state.code_call.as_ref().map(|code_call| code_call.usage_examples(tool)).unwrap_or_default();
+    html! {
+        @if !examples.is_empty() {
+            section aria-labelledby="examples" {
+                h2 #examples { "Examples" }
+                @for (at, example) in examples.iter().enumerate() {
+                    details open[at == 0] {
+                        summary { (text::line(&example.description, 150)) }
+                        (result::block(&example.code))
+                        p { a.button.quiet href=(format!("/console/script?tool={}&example={at}", encode(&tool.tool.name))) { "Open in the pad" } }
+                    }
+                }
+            }
+        }
+    }
 }
 
 fn observed(state: &ConsoleState, tool: &ToolEntry) -> Option<(Arc<JsonObject>, u64)> {

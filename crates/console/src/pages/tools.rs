@@ -1,4 +1,4 @@
-//! `/console/tools`: every tool, with a filter.
+//! `/console/tools`: every tool, by app, with a filter that follows what is typed.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use http::StatusCode;
 use maud::{Markup, html};
 use serde::Deserialize;
 
-use super::{NavItem, encode, hints, page, tool_path};
+use super::{NavItem, encode, hints, page, page_number, pages, pins, tool_path};
 use crate::{ConsoleState, text};
 
 /// Tools on one page.
@@ -22,7 +22,7 @@ const ROWS: usize = 100;
 pub(crate) struct Params {
     q: String,
     app: String,
-    page: Option<String>,
+    page: String,
 }
 
 pub(crate) async fn show(State(state): State<Arc<ConsoleState>>, Query(params): Query<Params>) -> Response {
@@ -31,28 +31,25 @@ pub(crate) async fn show(State(state): State<Arc<ConsoleState>>, Query(params): 
     let snapshot = state.operator.gateway().registry().operator_snapshot();
     let words: Vec<String> = params.q.split_whitespace().map(str::to_lowercase).collect();
     let fits = |tool: &Arc<ToolEntry>| {
-        let text = || format!("{} {}", tool.tool.name, tool.description()).to_lowercase();
         (params.app.is_empty() || *tool.app_id == params.app)
             && (words.is_empty() || {
-                let text = text();
+                let text = format!("{} {}", tool.tool.name, tool.description()).to_lowercase();
                 words.iter().all(|word| text.contains(word))
             })
     };
-    let found: Vec<&Arc<ToolEntry>> = all.iter().copied().filter(|tool| fits(tool)).collect();
-    let at = params
-        .page
-        .as_deref()
-        .and_then(|page| page.parse().ok())
-        .unwrap_or(0_usize)
-        .min(all.len() / ROWS + 1);
-    let shown = found.iter().skip(at.saturating_mul(ROWS)).take(ROWS);
+    let mut found: Vec<&Arc<ToolEntry>> = all.iter().copied().filter(|tool| fits(tool)).collect();
+    found.sort_by(|a, b| a.app_id.cmp(&b.app_id).then_with(|| a.name.cmp(&b.name)));
+    let at = page_number(&params.page, ROWS, found.len());
+    let shown: Vec<&Arc<ToolEntry>> = found.iter().copied().skip(at * ROWS).take(ROWS).collect();
     let link = |page: usize| {
         format!("/console/tools?q={}&app={}&page={page}", encode(&params.q), encode(&params.app))
     };
+    let held_back = pins::waiting(&state).len();
     let body = html! {
         h1 { "Tools" }
-        form.filter method="get" action="/console/tools" role="search" {
-            div { label for="q" { "Name or description" } input #q name="q" type="search" value=(params.q); }
+        @if held_back > 0 { p.notice.warn { a href="/console/pins" { (text::count(held_back, "pinned tool")) } " changed or new since they were approved." } }
+        form.filter method="get" action="/console/tools" role="search" data-live="found" {
+            div { label for="q" { "Name or description" } input #q name="q" type="search" maxlength="1000" value=(params.q); }
             div {
                 label for="app" { "App" }
                 select #app name="app" {
@@ -64,19 +61,27 @@ pub(crate) async fn show(State(state): State<Arc<ConsoleState>>, Query(params): 
             }
             button { "Filter" }
         }
-        p.soft role="status" {
-            (text::count(found.len(), "tool"))
-            @if found.len() != all.len() { " of " (all.len()) }
-        }
-        ul.list.tools { @for tool in shown { (row(tool)) } }
-        @if at > 0 || found.len() > (at + 1).saturating_mul(ROWS) {
-            nav.pages aria-label="Pages" {
-                @if at > 0 { a.button.quiet href=(link(at - 1)) { "Previous" } }
-                @if found.len() > (at + 1).saturating_mul(ROWS) { a.button.quiet href=(link(at + 1)) { "Next" } }
+        div #found {
+            p.soft role="status" {
+                (text::count(found.len(), "tool"))
+                @if found.len() != all.len() { " of " (all.len()) }
             }
+            @if found.is_empty() && !words.is_empty() { p { "No name or description has these words. " a href=(format!("/console/search?q={}", encode(&params.q))) { "Search by meaning" } } }
+            @for group in shown.chunk_by(|a, b| a.app_id == b.app_id) { (of_app(group)) }
+            (pages(at, ROWS, found.len(), link))
         }
     };
     page(&state, StatusCode::OK, NavItem::Tools, "Tools", body)
+}
+
+fn of_app(group: &[&Arc<ToolEntry>]) -> Markup {
+    let id = group.first().map(|tool| &*tool.app_id).unwrap_or_default();
+    html! {
+        section {
+            h2 { (text::line(id, 64)) }
+            ul.list.tools { @for tool in group { (row(tool)) } }
+        }
+    }
 }
 
 fn row(tool: &ToolEntry) -> Markup {

@@ -24,8 +24,19 @@ async fn hostile_tools_stay_text_on_every_page() {
         format!("/console/search?q={query}"),
         "/console/search?q=alert+script+img".to_owned(),
         "/console/script".to_owned(),
-        format!("/console/executions?before={query}"),
-        format!("/console/executions/{query}"),
+        format!(
+            "/console/calls?before={query}&app={query}&tool={query}&caller={query}&status={query}&within={query}"
+        ),
+        format!("/console/calls/{query}"),
+        format!("/console/runs?q={query}&caller={query}&status={query}"),
+        format!("/console/script?run={query}"),
+        format!("/console/script?tool={query}&example={query}"),
+        format!("/console/script?plan={query}%3A{query}"),
+        format!("{}&subject={query}&client={query}&scopes={query}", hostile_name()),
+        "/console/pins".to_owned(),
+        format!("/console/resources?q={query}&app={query}"),
+        "/console/prompts".to_owned(),
+        "/console/configuration".to_owned(),
         "/console/runs".to_owned(),
         format!("/console/runs/{query}"),
         format!("/console/{query}"),
@@ -104,8 +115,7 @@ async fn hostile_names_in_executions_stay_text() {
         more_calls: 1,
         ..execution(HOSTILE)
     });
-    for path in ["/console".to_owned(), "/console/executions".to_owned(), format!("/console/executions/{id}")]
-    {
+    for path in ["/console".to_owned(), "/console/calls".to_owned(), format!("/console/calls/{id}")] {
         let page = site.get(&path).await;
         assert_eq!(page.status, StatusCode::OK, "{path}");
         assert!(page.text.contains("&lt;img"), "{path}: {}", page.text);

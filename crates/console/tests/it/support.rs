@@ -74,10 +74,14 @@ pub struct Page {
 }
 
 pub async fn site() -> Site {
+    site_with(ConsoleOptions::default()).await
+}
+
+pub async fn site_with(options: ConsoleOptions) -> Site {
     let (dataset, hostile) = (Dataset::seeded(), Hostile::default());
     let config: CodeCallConfig =
         serde_json::from_value(json!({"worker": {"adapter": "in_process"}})).unwrap();
-    let history = ExecutionHistory::new(500);
+    let history = ExecutionHistory::keeping(500, true);
     let running = Builder::new(HOSTILE, "1.0.0")
         .app("crm", Arc::new(LocalApp::start(DemoApp::crm(dataset)).await.unwrap()))
         .app("evil", Arc::new(LocalApp::start(hostile.server()).await.unwrap()))
@@ -85,12 +89,8 @@ pub async fn site() -> Site {
         .observer(history.clone())
         .build()
         .unwrap();
-    let console = Console::new(
-        running.gateway().clone(),
-        running.code_call().cloned(),
-        history.clone(),
-        ConsoleOptions::default(),
-    );
+    let console =
+        Console::new(running.gateway().clone(), running.code_call().cloned(), history.clone(), options);
     Site { router: console.router(), running, history, hostile }
 }
 

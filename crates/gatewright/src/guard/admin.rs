@@ -3,7 +3,7 @@
 use std::{net::SocketAddr, sync::Arc};
 
 use gatewright_auth::Metrics as AuthMetrics;
-use gatewright_console::{Console, ConsoleOptions, ExecutionHistory};
+use gatewright_console::{Console, ConsoleOptions, ExecutionHistory, SharedConsole};
 use gatewright_core::Observer;
 use gatewright_operator::{
     admin::{Admin, AdminConfig},
@@ -13,7 +13,7 @@ use gatewright_operator::{
 use gatewright_server::{Occupancy, ServerBuilder};
 use tokio_util::sync::CancellationToken;
 
-use super::{GuardError, MetricsText};
+use super::{GuardError, MetricsText, ReadConfiguration};
 use crate::Running;
 
 /// Executions that the console can show.
@@ -54,15 +54,23 @@ pub(super) struct MetricSources {
     pub(super) more: Vec<MetricsText>,
 }
 
+/// What the console shows besides the gateway.
+pub(super) struct ConsoleSources {
+    /// The configuration in force, if there is a file.
+    pub(super) configuration: Option<ReadConfiguration>,
+    /// The store that instances share, if there is one.
+    pub(super) shared: Option<SharedConsole>,
+}
+
 impl AdminListener {
-    /// Sets up the metrics, and the history of the console.
+    /// Sets up the metrics, and the history of the console, with `arguments` of calls.
     ///
     /// # Errors
     /// The metrics cannot be registered.
-    pub(super) fn new(config: AdminConfig) -> Result<Self, GuardError> {
+    pub(super) fn new(config: AdminConfig, arguments: bool) -> Result<Self, GuardError> {
         let metrics = Arc::new(Metrics::new().map_err(|error| GuardError::Metrics(error.into()))?);
         let http = Arc::new(HttpMetrics::new().map_err(|error| GuardError::Metrics(error.into()))?);
-        let history = config.console.then(|| ExecutionHistory::new(HISTORY));
+        let history = config.console.then(|| ExecutionHistory::keeping(HISTORY, arguments));
         Ok(Self { config, metrics, http, history })
     }
 
@@ -87,6 +95,7 @@ impl AdminListener {
         self,
         running: &Running,
         sources: MetricSources,
+        shown: ConsoleSources,
         stop: CancellationToken,
     ) -> Result<AdminServer, GuardError> {
         let registry = running.gateway().registry().clone();
@@ -122,8 +131,13 @@ impl AdminListener {
         }
         admin = admin.metrics(process_metrics).metrics(move || shared_failures(&limits));
         if let Some(history) = self.history {
-            let options =
-                ConsoleOptions { allowed_hosts: self.config.allowed_hosts.clone(), stop: stop.clone() };
+            let options = ConsoleOptions {
+                allowed_hosts: self.config.allowed_hosts.clone(),
+                stop: stop.clone(),
+                configuration: shown.configuration,
+                shared: shown.shared,
+                contents: self.config.contents,
+            };
             let console =
                 Console::new(running.gateway().clone(), running.code_call().cloned(), history, options);
             admin = admin.merge(console.router()).home("/console");

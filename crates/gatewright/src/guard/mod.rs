@@ -15,6 +15,7 @@ mod user_tokens;
 
 use std::sync::Arc;
 
+use gatewright_console::ConfigurationView;
 use gatewright_core::{ApprovalListener, Observer};
 use gatewright_operator::{limits::Limits, telemetry::Traces};
 use gatewright_server::axum::Router;
@@ -31,6 +32,7 @@ pub use server::GuardedServer;
 pub use user_tokens::UserTokens;
 
 type MetricsText = Box<dyn Fn() -> String + Send + Sync>;
+type ReadConfiguration = Arc<dyn Fn() -> ConfigurationView + Send + Sync>;
 type ReadyDetail = Box<dyn Fn() -> Value + Send + Sync>;
 
 /// Authentication, rate limits, audit, metrics, traces and console of one server.
@@ -41,6 +43,7 @@ pub struct Guard {
     admin: Option<AdminListener>,
     user_tokens: UserTokens,
     metrics: Vec<MetricsText>,
+    configuration: Option<ReadConfiguration>,
     ready: Vec<(&'static str, ReadyDetail)>,
     routes: Router,
 }
@@ -59,7 +62,8 @@ impl Guard {
     /// A section of the configuration, a file or a store cannot be used.
     pub async fn open(config: GuardConfig) -> Result<(Self, Builder), GuardError> {
         config.check()?;
-        let admin = config.admin.clone().map(AdminListener::new).transpose()?;
+        let listener = |admin| AdminListener::new(admin, config.audit.include_arguments);
+        let admin = config.admin.clone().map(listener).transpose()?;
         let limits = limits::open(&config).await?;
         let audit = config.audit.open()?;
         let mut builder = Builder::new(&config.name, &config.version).rate_limiter(limits.clone());
@@ -90,6 +94,7 @@ impl Guard {
             admin,
             user_tokens: UserTokens::default(),
             metrics: Vec::new(),
+            configuration: None,
             ready: Vec::new(),
             routes: Router::new(),
         };
@@ -116,6 +121,13 @@ impl Guard {
     #[must_use]
     pub fn metrics(mut self, render: impl Fn() -> String + Send + Sync + 'static) -> Self {
         self.metrics.push(Box::new(render));
+        self
+    }
+
+    /// Shows the configuration that `read` returns on the console: it must have no secrets.
+    #[must_use]
+    pub fn configuration(mut self, read: impl Fn() -> ConfigurationView + Send + Sync + 'static) -> Self {
+        self.configuration = Some(Arc::new(read));
         self
     }
 

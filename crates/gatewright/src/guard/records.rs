@@ -1,6 +1,6 @@
 //! Records that instances share in the token store besides tokens: shapes of results, executions, and approvals.
 
-use std::sync::Arc;
+use std::{net::SocketAddr, sync::Arc};
 
 use gatewright_auth::{
     AuthConfig, SystemClock,
@@ -8,7 +8,8 @@ use gatewright_auth::{
     open_store,
     store::{StoreError, StoreRecords},
 };
-use gatewright_core::{ApprovalStore, InvalidField};
+use gatewright_console::SharedConsole;
+use gatewright_core::{ApprovalStore, InvalidField, SealKey};
 use gatewright_executions::{ExecutionStore, Executions, ExecutionsConfig};
 
 use super::{GuardConfig, GuardError};
@@ -23,6 +24,28 @@ pub(super) async fn share_shapes(config: &GuardConfig, running: &Running) {
     match open(&config.auth, "shape").await {
         Ok(records) => code_call.share_shapes(Arc::new(records)),
         Err(error) => tracing::warn!("shapes of results are not shared with other instances: {error}"),
+    }
+}
+
+/// The store through which the consoles of all instances know of each other: `auth.tokenStorage`, if that is Redis and they share a key.
+pub(super) async fn console(config: &GuardConfig, address: SocketAddr) -> Option<SharedConsole> {
+    let key = config.seal_key().filter(|_| config.auth.token_storage.kind == StorageKind::Redis)?;
+    match open(&config.auth, "console").await {
+        // Containers share addresses: the number tells them apart.
+        Ok(records) => {
+            let number = SealKey::random().digest("instance", b"")[0..3]
+                .iter()
+                .fold(0, |all, byte| (all << 8) | u32::from(*byte));
+            Some(SharedConsole {
+                records: Arc::new(records),
+                key,
+                instance: format!("{address} {number:06x}"),
+            })
+        }
+        Err(error) => {
+            tracing::warn!("the console does not know of other instances: {error}");
+            None
+        }
     }
 }
 

@@ -10,7 +10,7 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 
 use super::{
     Guard, GuardError,
-    admin::{AdminServer, MetricSources},
+    admin::{AdminServer, ConsoleSources, MetricSources},
     auth::{self, AuthLayer},
     cluster, records,
 };
@@ -80,7 +80,9 @@ impl Guard {
         if let Some(admin) = self.admin {
             let http = Some(bound.occupancy());
             let sources = MetricSources { http, auth: counts, limits: self.limits, more: self.metrics };
-            admin_server = Some(admin.serve(running, sources, background.clone()).await?);
+            let shared = records::console(&self.config, address).await;
+            let shown = ConsoleSources { configuration: self.configuration, shared };
+            admin_server = Some(admin.serve(running, sources, shown, background.clone()).await?);
         }
         Ok(GuardedServer {
             bound,
@@ -102,7 +104,8 @@ impl Guard {
         let _stopped = background.clone().drop_guard();
         if let Some(admin) = self.admin {
             let sources = MetricSources { http: None, auth: None, limits: self.limits, more: self.metrics };
-            admin.serve(running, sources, background).await?.log();
+            let shown = ConsoleSources { configuration: self.configuration, shared: None };
+            admin.serve(running, sources, shown, background).await?.log();
         }
         Ok(serve_stdio(running.gateway().clone(), stop).await?)
     }

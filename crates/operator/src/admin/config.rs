@@ -21,6 +21,8 @@ pub struct AdminConfig {
     pub allowed_hosts: Vec<String>,
     /// Serves the console. Default true.
     pub console: bool,
+    /// Shows scripts, arguments and answers that journals keep on the console. Default true.
+    pub contents: bool,
 }
 
 impl Default for AdminConfig {
@@ -31,6 +33,7 @@ impl Default for AdminConfig {
             token: None,
             allowed_hosts: Vec::new(),
             console: true,
+            contents: true,
         }
     }
 }
