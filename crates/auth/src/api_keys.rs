@@ -11,7 +11,7 @@ use std::{
 
 use arc_swap::ArcSwap;
 use aws_lc_rs::constant_time::verify_slices_are_equal;
-use gatewright_core::{Principal, Scopes};
+use gatewright_core::{MAIN_ENDPOINT, Principal, Scopes};
 use serde::{Deserialize, Serialize};
 
 use crate::{
@@ -63,6 +63,8 @@ pub(crate) fn check_name(name: &str) -> Result<(), &'static str> {
 pub(crate) struct StoredKey {
     pub(crate) name: String,
     pub(crate) scopes: Vec<String>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) endpoints: Vec<String>,
     pub(crate) created_s: u64,
     /// Seconds since the epoch from which it is refused.
     pub(crate) expires_s: Option<u64>,
@@ -158,7 +160,7 @@ impl ApiKeys {
         };
         let found: StoredKey =
             serde_json::from_slice(&record).map_err(|_| KeyRefusal::Store(StoreError::Corrupt))?;
-        let verified = self.caller_with(&found.name, &found.scopes, found.expires_s);
+        let verified = self.caller_with(&found.name, &found.scopes, &found.endpoints, found.expires_s);
         let verified = verified.map_err(KeyRefusal::Token)?;
         let verified = CachedToken { checked_ms: now_ms, revision, ..verified };
         self.cache().insert(digest, verified.clone(), now_ms);
@@ -182,7 +184,9 @@ impl ApiKeys {
                 found = Some(key);
             }
         }
-        found.map(|key| self.caller_with(&key.name, &key.scopes, key.expires.map(|expires| expires.0)))
+        found.map(|key| {
+            self.caller_with(&key.name, &key.scopes, &key.endpoints, key.expires.map(|expires| expires.0))
+        })
     }
 
     /// Returns the caller with the key `name`, whose scopes are within the ceilings of this moment.
@@ -190,6 +194,7 @@ impl ApiKeys {
         &self,
         name: &str,
         scopes: &[String],
+        endpoints: &[String],
         expires_s: Option<u64>,
     ) -> Result<CachedToken, TokenError> {
         if expires_s.is_some_and(|end| end <= self.clock.now_s()) {
@@ -202,11 +207,21 @@ impl ApiKeys {
         };
         let subject: Arc<str> = subject_of(name).into();
         Ok(CachedToken {
-            principal: Principal { subject: subject.clone(), client_id: Some(subject), scopes },
+            principal: Principal {
+                subject: subject.clone(),
+                client_id: Some(subject),
+                scopes,
+                endpoint: None,
+            },
             expires_s: expires_s.unwrap_or(u64::MAX),
             checked_ms: 0,
             revision: 0,
             grant: None,
+            audiences: if endpoints.is_empty() {
+                vec![MAIN_ENDPOINT.to_owned()].into()
+            } else {
+                endpoints.into()
+            },
             jkt: None,
         })
     }

@@ -24,8 +24,13 @@ pub(crate) struct ConsentRequest<'a> {
 }
 
 impl ConsentRequest<'_> {
-    fn key(&self) -> Key {
-        Key::named("consent", &[&self.grant.sub, &self.grant.client, &self.grant.redirect])
+    /// The key of its record; `main` is the resource of the main endpoint.
+    fn key(&self, main: &str) -> Key {
+        let grant = self.grant;
+        let mut names = vec![&*grant.sub, &grant.client, &grant.redirect];
+        // A consent for one endpoint is none for another. The main one is not named.
+        names.extend(grant.resources.iter().filter(|named| **named != *main).map(String::as_str));
+        Key::named("consent", &names)
     }
 }
 
@@ -50,7 +55,7 @@ impl Consents {
         &self,
         asked: &ConsentRequest<'_>,
     ) -> Result<(Option<Consent>, Option<Vec<u8>>), StoreError> {
-        let record = self.ctx.store.get(&asked.key()).await?;
+        let record = self.ctx.store.get(&asked.key(&self.ctx.deployment.resource)).await?;
         let consent = record.as_deref().and_then(|bytes| serde_json::from_slice::<Consent>(bytes).ok());
         let consent = consent.filter(|consent| consent.client == asked.client.fingerprint());
         let Some(consent) = consent else { return Ok((None, record)) };
@@ -65,7 +70,7 @@ impl Consents {
         asked: &ConsentRequest<'_>,
         allowed: &GrantedScopes,
     ) -> Result<(), StoreError> {
-        let key = asked.key();
+        let key = asked.key(&self.ctx.deployment.resource);
         loop {
             let (before, record) = self.find(asked).await?;
             let (mut answered, mut all) =

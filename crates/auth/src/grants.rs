@@ -133,19 +133,32 @@ impl Grants {
         config.allow_default_public.then(granted)
     }
 
-    /// Returns the resources that a request names (RFC 8707), or the only one when it names none.
+    /// Returns the resource that a request names (RFC 8707), or that of the main endpoint when it names none.
     ///
     /// # Errors
-    /// `invalid_target` when it names another.
+    /// `invalid_target` when it names another, or several: a grant is for one.
     pub(crate) fn resources(&self, requested: &[String]) -> Result<Vec<String>, OAuthError> {
+        let named = self.named_resource(requested)?;
+        Ok(vec![named.unwrap_or_else(|| self.ctx.deployment.resource.clone())])
+    }
+
+    /// Returns the resource that a request names; `None` when it names none.
+    ///
+    /// # Errors
+    /// As [`Grants::resources`].
+    pub(crate) fn named_resource(&self, requested: &[String]) -> Result<Option<String>, OAuthError> {
         let invalid = || OAuthError::new(Code::InvalidTarget, "the resource is not served here");
-        let ours = &self.ctx.deployment.resource;
+        let mut named: Option<String> = None;
         for resource in requested {
-            let url = Url::parse(resource).map_err(|_| invalid())?;
-            if resource.contains('#') || url != Url::parse(ours).map_err(|_| invalid())? {
-                return Err(invalid());
+            let url = Url::parse(resource).ok().filter(|_| !resource.contains('#')).ok_or_else(invalid)?;
+            let is_same = |ours: &String| Url::parse(ours).is_ok_and(|ours| ours == url);
+            let ours = self.ctx.deployment.resources().into_iter().find(is_same).ok_or_else(invalid)?;
+            if named.as_ref().is_some_and(|before| *before != ours) {
+                let text = "several resources are named; ask for a token for each";
+                return Err(OAuthError::new(Code::InvalidTarget, text));
             }
+            named = Some(ours);
         }
-        Ok(vec![ours.clone()])
+        Ok(named)
     }
 }

@@ -8,6 +8,7 @@
 mod accounts;
 mod api_keys;
 mod approvals;
+mod audience;
 mod audit;
 mod authorizations;
 mod ceiling;
@@ -18,6 +19,7 @@ mod connections;
 mod consent_tools;
 mod consents;
 mod context;
+mod credentials;
 mod crypto;
 mod dpop;
 mod endpoint;

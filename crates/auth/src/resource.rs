@@ -13,14 +13,18 @@ use std::{
 };
 
 use futures::future::BoxFuture;
-use gatewright_core::{AuthRefusal, Authenticator, CallerAddress, Principal, RecordsError, Scopes};
+use gatewright_core::{
+    AuthRefusal, Authenticator, CallerAddress, EndpointName, MAIN_ENDPOINT, Principal, RecordsError, Scopes,
+};
 use http::{HeaderValue, StatusCode, header, request::Parts};
 use secrecy::{ExposeSecret as _, SecretString};
 use serde_json::{Value, json};
 
 use crate::{
     api_keys::{ApiKeys, KeyRefusal, SUBJECT_PREFIX, is_api_key},
-    config::ApiKeyConfig,
+    audience::audiences_of,
+    config::{ApiKeyConfig, Deployment},
+    credentials::{Credentials, credentials},
     crypto::sha256,
     dpop,
     error::OAuthError,
@@ -45,7 +49,7 @@ struct Resource {
     issuer: TokenIssuer,
     api_keys: ApiKeys,
     cache: Mutex<TokenCache>,
-    metadata_url: String,
+    deployment: Deployment,
     scopes: String,
     /// Scopes of callers without a token; `None` when those are refused.
     anonymous: Option<Scopes>,
@@ -61,16 +65,9 @@ pub struct ResourceServer {
 impl std::fmt::Debug for ResourceServer {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("ResourceServer")
-            .field("metadata", &self.resource.metadata_url)
+            .field("resource", &self.resource.deployment.resource)
             .finish_non_exhaustive()
     }
-}
-
-/// Token of an `Authorization` header.
-enum Credentials<'a> {
-    None,
-    Bearer(&'a str),
-    Dpop(&'a str),
 }
 
 /// A caller who is not authenticated.
@@ -130,7 +127,7 @@ impl AuthorizationServer {
         ResourceServer::new(
             TokenIssuer::BuiltIn(services),
             api_keys,
-            metadata_url(&ctx.deployment.resource),
+            ctx.deployment.clone(),
             scopes,
             anonymous,
         )
@@ -141,7 +138,7 @@ impl ResourceServer {
     fn new(
         issuer: TokenIssuer,
         api_keys: ApiKeys,
-        metadata_url: String,
+        deployment: Deployment,
         scopes: String,
         anonymous: Option<Scopes>,
     ) -> Self {
@@ -151,26 +148,18 @@ impl ResourceServer {
         };
         let cache = Mutex::default();
         Self {
-            resource: Arc::new(Resource {
-                issuer,
-                api_keys,
-                cache,
-                metadata_url,
-                scopes,
-                anonymous,
-                metrics,
-            }),
+            resource: Arc::new(Resource { issuer, api_keys, cache, deployment, scopes, anonymous, metrics }),
         }
     }
 
     /// Returns the resource server for tokens of an external provider.
-    pub fn transparent(validator: Transparent) -> Self {
-        let validator = Arc::new(validator);
-        let url = metadata_url(validator.resource());
+    pub fn transparent(validator: impl Into<Arc<Transparent>>) -> Self {
+        let validator = validator.into();
+        let deployment = validator.deployment().clone();
         let scopes = validator.scopes();
         let anonymous = validator.anonymous();
         let api_keys = validator.api_keys();
-        Self::new(TokenIssuer::External(validator), api_keys, url, scopes, anonymous)
+        Self::new(TokenIssuer::External(validator), api_keys, deployment, scopes, anonymous)
     }
 
     /// Accepts these API keys in place of those of the configuration. Streams of keys that are not among them end.
@@ -178,8 +167,19 @@ impl ResourceServer {
         self.resource.api_keys.replace(keys);
     }
 
-    fn challenge(&self, status: StatusCode, error: Option<&str>, text: &str) -> AuthRefusal {
-        let mut challenge = format!("Bearer resource_metadata=\"{}\"", self.resource.metadata_url);
+    /// The address of the metadata of an endpoint; `None` is the main one.
+    fn metadata_url(&self, endpoint: Option<&str>) -> String {
+        metadata_url(&self.resource.deployment.resource_of(endpoint))
+    }
+
+    fn challenge(
+        &self,
+        endpoint: Option<&str>,
+        status: StatusCode,
+        error: Option<&str>,
+        text: &str,
+    ) -> AuthRefusal {
+        let mut challenge = format!("Bearer resource_metadata=\"{}\"", self.metadata_url(endpoint));
         match error {
             Some(error) => challenge.push_str(&format!(", error=\"{error}\"")),
             None if !self.resource.scopes.is_empty() => {
@@ -190,7 +190,7 @@ impl ResourceServer {
         respond(status, &challenge, error.unwrap_or("unauthorized"), text)
     }
 
-    fn refuse(&self, error: AuthError) -> AuthRefusal {
+    fn refuse(&self, endpoint: Option<&str>, error: AuthError) -> AuthRefusal {
         match error {
             // The keys of an external provider cannot be fetched, which is counted there.
             AuthError::Unavailable if matches!(self.resource.issuer, TokenIssuer::External(_)) => {}
@@ -199,19 +199,25 @@ impl ResourceServer {
         }
         match error {
             AuthError::Malformed => self.challenge(
+                endpoint,
                 StatusCode::UNAUTHORIZED,
                 Some("invalid_request"),
                 "the Authorization header is malformed",
             ),
             AuthError::Token(why) => {
                 tracing::info!(%why, "a token was refused");
-                self.challenge(StatusCode::UNAUTHORIZED, Some("invalid_token"), "the token is not usable")
+                self.challenge(
+                    endpoint,
+                    StatusCode::UNAUTHORIZED,
+                    Some("invalid_token"),
+                    "the token is not usable",
+                )
             }
             AuthError::Proof(error) => {
                 let challenge = format!(
                     "DPoP error=\"{}\", resource_metadata=\"{}\"",
                     error.code.as_str(),
-                    self.resource.metadata_url
+                    self.metadata_url(endpoint)
                 );
                 let mut response = respond(
                     StatusCode::UNAUTHORIZED,
@@ -232,14 +238,14 @@ impl ResourceServer {
         }
     }
 
-    async fn principal(&self, parts: &Parts) -> Result<Option<Principal>, AuthError> {
-        let (token, is_dpop) = match credentials(parts)? {
+    async fn principal(&self, parts: &Parts, endpoint: Option<&str>) -> Result<Option<Principal>, AuthError> {
+        let (token, is_dpop) = match credentials(parts).ok_or(AuthError::Malformed)? {
             Credentials::None => return Ok(None),
             Credentials::Bearer(token) => (token, false),
             Credentials::Dpop(token) => (token, true),
         };
         let caller = parts.extensions.get::<CallerAddress>();
-        let verified = self.verify(token, caller.map(|caller| caller.0)).await?;
+        let verified = self.verify(token, caller.map(|caller| caller.0), endpoint).await?;
         match (&verified.jkt, is_dpop) {
             (None, false) => {}
             (Some(jkt), true) => {
@@ -247,12 +253,13 @@ impl ResourceServer {
                     return Err(TokenError::Binding.into());
                 };
                 let ctx = &services.ctx;
-                let proved = dpop::of_resource(ctx, parts, &ctx.deployment.resource, token).await.map_err(
-                    |error| match error.status {
+                let resource = ctx.deployment.resource_of(endpoint);
+                let proved = dpop::of_resource(ctx, parts, &resource, token).await.map_err(|error| {
+                    match error.status {
                         StatusCode::SERVICE_UNAVAILABLE => AuthError::Unavailable,
                         _ => AuthError::Proof(error),
-                    },
-                )?;
+                    }
+                })?;
                 if proved.as_ref() != Some(jkt) {
                     return Err(TokenError::Binding.into());
                 }
@@ -262,16 +269,32 @@ impl ResourceServer {
         Ok(Some(verified.principal))
     }
 
-    /// Verifies the token of a caller at an address.
-    async fn verify(&self, token: &str, caller: Option<IpAddr>) -> Result<CachedToken, AuthError> {
+    /// Verifies the token of a caller at an address, for an endpoint.
+    async fn verify(
+        &self,
+        token: &str,
+        caller: Option<IpAddr>,
+        endpoint: Option<&str>,
+    ) -> Result<CachedToken, AuthError> {
+        let deployment = &self.resource.deployment;
         if is_api_key(token) {
-            return Ok(self.resource.api_keys.verify(token, caller).await?);
+            let key = self.resource.api_keys.verify(token, caller).await?;
+            let opens = |name: &String| match name.as_str() {
+                MAIN_ENDPOINT => deployment.is_shared(endpoint),
+                name => endpoint == Some(name),
+            };
+            return key.audiences.iter().any(opens).then_some(key).ok_or(TokenError::Audience.into());
         }
         match &self.resource.issuer {
-            TokenIssuer::BuiltIn(services) => self.verify_cached(services, token).await,
+            TokenIssuer::BuiltIn(services) => {
+                // The cache has tokens for every endpoint.
+                let token = self.verify_cached(services, token).await?;
+                let is_meant = token.audiences.iter().any(|audience| deployment.opens(endpoint, audience));
+                is_meant.then_some(token).ok_or(TokenError::Audience.into())
+            }
             TokenIssuer::External(validator) => {
                 let claims = validator
-                    .claims(token, caller)
+                    .claims(token, caller, endpoint)
                     .await
                     .map_err(|why| why.map_or(AuthError::Unavailable, AuthError::Token))?;
                 Ok(caller_of(&claims, external_scopes(&claims))?)
@@ -311,15 +334,23 @@ impl ResourceServer {
 impl Authenticator for ResourceServer {
     fn authenticate<'a>(&'a self, parts: &'a Parts) -> BoxFuture<'a, Result<Principal, AuthRefusal>> {
         Box::pin(async move {
-            match self.principal(parts).await {
+            let endpoint = EndpointName::of(parts);
+            let endpoint = endpoint.as_deref();
+            match self.principal(parts, endpoint).await {
                 Ok(Some(principal)) => Ok(principal),
                 Ok(None) => match &self.resource.anonymous {
-                    Some(scopes) => {
-                        Ok(Principal { subject: ANONYMOUS.into(), client_id: None, scopes: scopes.clone() })
+                    Some(scopes) => Ok(Principal {
+                        subject: ANONYMOUS.into(),
+                        client_id: None,
+                        scopes: scopes.clone(),
+                        endpoint: None,
+                    }),
+                    None => {
+                        let text = "authentication is required";
+                        Err(self.challenge(endpoint, StatusCode::UNAUTHORIZED, None, text))
                     }
-                    None => Err(self.challenge(StatusCode::UNAUTHORIZED, None, "authentication is required")),
                 },
-                Err(error) => Err(self.refuse(error)),
+                Err(error) => Err(self.refuse(endpoint, error)),
             }
         })
     }
@@ -328,10 +359,10 @@ impl Authenticator for ResourceServer {
     /// A store that does not answer ends nothing. Never resolves for callers without a token.
     fn until_ended(&self, parts: &Parts) -> BoxFuture<'static, ()> {
         let token = match credentials(parts) {
-            Ok(Credentials::Bearer(token) | Credentials::Dpop(token)) => SecretString::from(token),
-            Ok(Credentials::None) | Err(_) => return Box::pin(std::future::pending()),
+            Some(Credentials::Bearer(token) | Credentials::Dpop(token)) => SecretString::from(token),
+            Some(Credentials::None) | None => return Box::pin(std::future::pending()),
         };
-        let this = self.clone();
+        let (this, endpoint) = (self.clone(), EndpointName::of(parts));
         let interval = match &self.resource.issuer {
             TokenIssuer::BuiltIn(_) => STREAM_RECHECK,
             TokenIssuer::External(_) if is_api_key(token.expose_secret()) => STREAM_RECHECK,
@@ -341,7 +372,10 @@ impl Authenticator for ResourceServer {
         Box::pin(async move {
             loop {
                 tokio::time::sleep(interval).await;
-                if matches!(this.verify(token.expose_secret(), None).await, Err(AuthError::Token(_))) {
+                if matches!(
+                    this.verify(token.expose_secret(), None, endpoint.as_deref()).await,
+                    Err(AuthError::Token(_))
+                ) {
                     return;
                 }
             }
@@ -365,7 +399,7 @@ impl Authenticator for ResourceServer {
     }
 
     /// Each missing scope stands once in the challenge and in the message.
-    fn insufficient_scope(&self, missing: &[String]) -> AuthRefusal {
+    fn insufficient_scope(&self, principal: &Principal, missing: &[String]) -> AuthRefusal {
         let mut named: Vec<&str> = Vec::new();
         for scope in missing {
             // Only a scope token can stand in a challenge.
@@ -377,7 +411,7 @@ impl Authenticator for ResourceServer {
         let text = format!("the request needs scopes that the token does not grant: {scope}");
         let challenge = format!(
             "Bearer error=\"insufficient_scope\", scope=\"{scope}\", error_description=\"{text}\", resource_metadata=\"{}\"",
-            self.resource.metadata_url
+            self.metadata_url(principal.endpoint.as_deref())
         );
         respond(StatusCode::FORBIDDEN, &challenge, "insufficient_scope", &text)
     }
@@ -390,37 +424,13 @@ async fn look_up(
     grant: Option<Arc<(FamilyId, Grant)>>,
 ) -> Result<CachedToken, AuthError> {
     let tokens = &services.tokens;
-    let claims = tokens.verify(token, &[&services.ctx.deployment.resource]).await?;
+    let claims = tokens.verify_any(token).await?;
     let grant = match grant {
         Some(grant) => grant,
         None => Arc::new(tokens.grant_of(&claims).await?.ok_or(TokenError::Revoked)?),
     };
     let scopes = tokens.current_scopes(&grant.0, &grant.1, &claims).await?.ok_or(TokenError::Revoked)?;
     Ok(CachedToken { grant: Some(grant), ..caller_of(&claims, scopes.into())? })
-}
-
-/// Reads the only `Authorization` header, or the only API key in an `X-API-Key` header. Tokens anywhere else are ignored.
-fn credentials(parts: &Parts) -> Result<Credentials<'_>, AuthError> {
-    let keys = parts.headers.get_all("x-api-key").iter().filter_map(|value| value.to_str().ok());
-    // Keys of others, such as those of a proxy, are none of ours.
-    let mut keys = keys.filter(|value| is_api_key(value));
-    let mut headers = parts.headers.get_all(header::AUTHORIZATION).iter();
-    let (key, value) = (keys.next(), headers.next());
-    if keys.next().is_some() || headers.next().is_some() || (key.is_some() && value.is_some()) {
-        return Err(AuthError::Malformed);
-    }
-    let Some(value) = value else { return Ok(key.map_or(Credentials::None, Credentials::Bearer)) };
-    let (scheme, token) =
-        value.to_str().ok().and_then(|text| text.split_once(' ')).ok_or(AuthError::Malformed)?;
-    let token = token.trim();
-    let is_token =
-        !token.is_empty() && token.bytes().all(|c| c.is_ascii_alphanumeric() || b"-._~+/=".contains(&c));
-    match scheme {
-        _ if !is_token => Err(AuthError::Malformed),
-        scheme if scheme.eq_ignore_ascii_case("bearer") => Ok(Credentials::Bearer(token)),
-        scheme if scheme.eq_ignore_ascii_case("dpop") => Ok(Credentials::Dpop(token)),
-        _ => Err(AuthError::Malformed),
-    }
 }
 
 /// Returns the scopes of a token of an external provider.
@@ -443,11 +453,17 @@ fn caller_of(claims: &Claims, scopes: Scopes) -> Result<CachedToken, TokenError>
         return Err(TokenError::Subject);
     }
     Ok(CachedToken {
-        principal: Principal { subject: subject.into(), client_id: client.map(Into::into), scopes },
+        principal: Principal {
+            subject: subject.into(),
+            client_id: client.map(Into::into),
+            scopes,
+            endpoint: None,
+        },
         expires_s: claims.get("exp").and_then(Value::as_u64).unwrap_or_default(),
         checked_ms: 0,
         revision: 0,
         grant: None,
+        audiences: audiences_of(claims).map(str::to_owned).collect(),
         jkt: claims
             .get("cnf")
             .map(|cnf| cnf.get("jkt").and_then(Value::as_str).unwrap_or("unsupported").to_owned()),

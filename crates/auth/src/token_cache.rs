@@ -21,6 +21,8 @@ pub(crate) struct CachedToken {
     pub(crate) revision: u64,
     /// Its grant, once that was looked up.
     pub(crate) grant: Option<Arc<(FamilyId, Grant)>>,
+    /// Resources that it was issued for; names of endpoints, for an API key.
+    pub(crate) audiences: Arc<[String]>,
     /// Thumbprint of the DPoP key that it is bound to.
     pub(crate) jkt: Option<String>,
 }
@@ -70,11 +72,13 @@ mod tests {
                 subject: "user:a".into(),
                 client_id: None,
                 scopes: Scopes::Granted(Default::default()),
+                endpoint: None,
             },
             expires_s: 0,
             checked_ms,
             revision: 0,
             grant: None,
+            audiences: Arc::default(),
             jkt: None,
         };
         let used = sha256("used");

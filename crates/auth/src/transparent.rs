@@ -7,7 +7,7 @@ use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
-use axum::{Router, routing::get};
+use axum::{Router, extract::Path, routing::get};
 use gatewright_core::{Claimant, Portion, Scopes, Shares, read_json};
 use secrecy::ExposeSecret as _;
 use serde_json::Value;
@@ -16,6 +16,7 @@ use tokio::sync::Mutex as AsyncMutex;
 use self::answers::Answers;
 use crate::{
     api_keys::ApiKeys,
+    audience::is_for,
     clock::Clock,
     config::{AuthConfig, Deployment, ProviderConfig},
     crypto::sha256,
@@ -249,7 +250,7 @@ pub(crate) async fn discover(fetcher: &Fetcher, issuer: &str) -> Result<Provider
 pub struct Transparent {
     keys: RemoteKeys,
     config: AuthConfig,
-    resource: String,
+    deployment: Deployment,
     audience: String,
     issuer: String,
     clock: Arc<dyn Clock>,
@@ -280,7 +281,7 @@ impl Transparent {
         let metrics = Arc::new(Metrics::default());
         Ok(Self {
             keys: RemoteKeys::new(&config.provider, fetcher.clone(), metrics.clone()),
-            resource: deployment.resource.clone(),
+            deployment: deployment.clone(),
             audience: config.expected_audience.clone().unwrap_or_default(),
             issuer: config.provider.url.clone().unwrap_or_default(),
             config,
@@ -292,10 +293,10 @@ impl Transparent {
         })
     }
 
-    /// Returns the protected resource metadata (RFC 9728), which names the provider.
-    pub fn resource_metadata(&self) -> Value {
+    /// Returns the protected resource metadata (RFC 9728) of an endpoint, which names the provider; `None` is the main one.
+    pub fn resource_metadata(&self, endpoint: Option<&str>) -> Value {
         serde_json::json!({
-            "resource": self.resource,
+            "resource": self.deployment.resource_of(endpoint),
             "authorization_servers": [self.issuer],
             "scopes_supported": self.config.scopes.keys().collect::<Vec<_>>(),
             "bearer_methods_supported": ["header"],
@@ -303,26 +304,27 @@ impl Transparent {
     }
 
     /// Returns the routes of the resource metadata (RFC 9728 §3.1): at the root, and with the resource's path inserted.
-    pub fn router(&self) -> Router {
-        let body = self.resource_metadata().to_string();
-        let answer = move || {
-            let body = body.clone();
-            async move {
-                (
-                    [
-                        ("content-type", "application/json"),
-                        ("cache-control", "public, max-age=300"),
-                        ("access-control-allow-origin", "*"),
-                    ],
-                    body,
-                )
+    pub fn router(self: &Arc<Self>) -> Router {
+        let headers = [
+            ("content-type", "application/json"),
+            ("cache-control", "public, max-age=300"),
+            ("access-control-allow-origin", "*"),
+        ];
+        let body = self.resource_metadata(None).to_string();
+        let answer = move || async move { (headers, body) };
+        let of_endpoint = {
+            let (this, endpoints) = (self.clone(), self.deployment.endpoints.clone());
+            async move |Path(name): Path<String>| match endpoints.get(&name) {
+                Some(_) => Ok((headers, this.resource_metadata(Some(&name)).to_string())),
+                None => Err(http::StatusCode::NOT_FOUND),
             }
         };
         let root = "/.well-known/oauth-protected-resource";
-        let path = url::Url::parse(&self.resource)
+        let path = url::Url::parse(&self.deployment.resource)
             .map(|url| url.path().trim_end_matches('/').to_owned())
             .unwrap_or_default();
         let router = Router::new().route(root, get(answer.clone()));
+        let router = router.route(&format!("{root}{path}/{{endpoint}}"), get(of_endpoint));
         if path.is_empty() { router } else { router.route(&format!("{root}{path}"), get(answer)) }
     }
 
@@ -331,8 +333,19 @@ impl Transparent {
         &self.metrics
     }
 
-    pub(crate) fn resource(&self) -> &str {
-        &self.resource
+    pub(crate) fn deployment(&self) -> &Deployment {
+        &self.deployment
+    }
+
+    /// Returns the audiences of tokens that open an endpoint; `None` is the main one.
+    fn audiences(&self, endpoint: Option<&str>) -> Vec<String> {
+        let own = endpoint.map(|name| {
+            let found = self.deployment.endpoints.get(name);
+            let expected = found.and_then(|endpoint| endpoint.config.expected_audience.clone());
+            expected.unwrap_or_else(|| self.deployment.resource_of(Some(name)))
+        });
+        let main = self.deployment.is_shared(endpoint).then(|| self.audience.clone());
+        own.into_iter().chain(main).collect()
     }
 
     pub(crate) fn scopes(&self) -> String {
@@ -349,23 +362,28 @@ impl Transparent {
         self.config.allow_default_public.then(scopes)
     }
 
-    /// Returns the claims of a token; `Err(None)` when it cannot be checked now. Its own claims are checked before anything is fetched for
+    /// Returns the claims of a token for an endpoint; `Err(None)` when it cannot be checked now. Its own claims are checked before anything is fetched for
     /// it, and introspections count for the networks of `caller`.
     pub(crate) async fn claims(
         &self,
         text: &str,
         caller: Option<IpAddr>,
+        endpoint: Option<&str>,
     ) -> Result<Claims, Option<TokenError>> {
+        let audiences = self.audiences(endpoint);
         let opaque = text.split('.').take(4).count() != 3;
         if opaque && let Some(uri) = &self.config.provider.introspection_uri {
-            return self.introspected(uri, text, caller).await;
+            // One answer is good for every endpoint that the token is meant for.
+            let claims = self.introspected(uri, text, caller).await?;
+            return if is_for(&claims, &audiences) { Ok(claims) } else { Err(Some(TokenError::Audience)) };
         }
         let (token, now_s) = (Token::parse(text)?, self.clock.now_s());
         let types: Vec<&str> = match &self.config.provider.token_types {
             Some(types) => types.iter().map(String::as_str).collect(),
             None => TYPES.to_vec(),
         };
-        let (issuer, audiences) = (self.issuer.as_str(), [self.audience.as_str()]);
+        let audiences: Vec<&str> = audiences.iter().map(String::as_str).collect();
+        let issuer = self.issuer.as_str();
         let claims = token.unverified()?;
         Expected { types: &types, issuer, audiences: &audiences, now_s }.check(&token.header, &claims)?;
         self.check_client(&claims)?;
@@ -419,15 +437,6 @@ impl Transparent {
         let claims: Claims = object(&answer.body).map_err(|_| None)?;
         if claims.get("active") != Some(&Value::Bool(true)) {
             return Err(Some(TokenError::Revoked));
-        }
-        let named = |value: &Value| value.as_str() == Some(&self.audience);
-        let meant = match claims.get("aud") {
-            Some(Value::Array(list)) => list.iter().any(named),
-            Some(one) => named(one),
-            None => false,
-        };
-        if !meant {
-            return Err(Some(TokenError::Audience));
         }
         if claims.get("iss").is_some_and(|iss| iss.as_str() != Some(&self.issuer)) {
             return Err(Some(TokenError::Issuer));

@@ -181,6 +181,9 @@ pub struct ServeArgs {
     /// Serve one client over standard input and output instead of HTTP.
     #[arg(long)]
     pub stdio: bool,
+    /// Serve the endpoint of this name in `endpoints` to that client, instead of the main one.
+    #[arg(long, value_name = "NAME", requires = "stdio")]
+    pub endpoint: Option<String>,
     /// Reload the configuration only on SIGHUP, not when the file changes.
     #[arg(long)]
     pub no_watch: bool,

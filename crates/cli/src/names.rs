@@ -11,8 +11,8 @@ use gatewright::Registry;
 use gatewright_auth::config::Mode;
 use gatewright_codecall::META_TOOLS;
 use gatewright_core::{
-    AppEntry, AppHealth, HiddenText, PinState, UriPattern, contradictions, hidden_in, rmcp::model::Tool,
-    show_hidden,
+    AppEntry, AppHealth, HiddenText, MAIN_ENDPOINT, PinState, UriPattern, contradictions, fits_tool,
+    hidden_in, rmcp::model::Tool, show_hidden,
 };
 use gatewright_findings::{Finding, escape, nearest, printable};
 use tokio::sync::{broadcast::error::RecvError, watch};
@@ -38,6 +38,8 @@ pub fn unknown(config: &Config, registry: Option<&Registry>) -> Vec<Finding> {
     names.rate_limits();
     names.modes();
     names.anonymous_scopes();
+    names.endpoints();
+    names.api_keys();
     names.found
 }
 
@@ -260,6 +262,57 @@ impl Names<'_> {
                 self.found.push(Finding::new(&place("scope"), problem));
             }
         }
+    }
+
+    /// Apps and tools that endpoints name and leave out.
+    fn endpoints(&mut self) {
+        let mut found = Vec::new();
+        let apps = || self.config.apps.keys().map(String::as_str);
+        let no_app = |app: &str| {
+            let meant = did_you_mean(app, apps());
+            (app != "*" && !apps().any(|known| known == app))
+                .then(|| format!("there is no app `{app}`, so this has no effect{meant}"))
+        };
+        for (name, endpoint) in &self.config.endpoints {
+            let place = |list: &str, at: usize| format!("/endpoints/{}/{list}/{at}", escape(name));
+            for (list, ids) in
+                [("apps", &endpoint.apps), ("resources", &endpoint.resources), ("prompts", &endpoint.prompts)]
+            {
+                let wrong = ids.iter().enumerate().filter_map(|(at, app)| Some((at, no_app(app)?)));
+                found.extend(wrong.map(|(at, problem)| Finding::new(&place(list, at), problem)));
+            }
+            for (list, tools) in [("tools", &endpoint.tools), ("exclude", &endpoint.exclude)] {
+                for (at, entry) in tools.iter().enumerate() {
+                    let Some((app, tool)) = entry.split_once(':') else { continue };
+                    let problem = no_app(app).or_else(|| self.no_tool(app, tool));
+                    found.extend(problem.map(|problem| Finding::new(&place(list, at), problem)));
+                }
+            }
+        }
+        self.found.append(&mut found);
+    }
+
+    /// The problem with an entry that fits no tool of `app`, once its lists are known.
+    fn no_tool(&self, app: &str, pattern: &str) -> Option<String> {
+        let shown = &self.of(app).filter(|lists| lists.tools.is_some())?.shown;
+        let known = shown.iter().map(|name| &**name);
+        (!known.clone().any(|name| fits_tool(pattern, name))).then(|| no("tool", pattern, app, known))
+    }
+
+    /// Endpoints that API keys name.
+    fn api_keys(&mut self) {
+        let known = || self.config.endpoints.keys().map(String::as_str).chain([MAIN_ENDPOINT]);
+        let mut found = Vec::new();
+        for (at, key) in self.config.auth.api_keys.iter().enumerate() {
+            let wrong = key.endpoints.iter().enumerate();
+            let wrong = wrong.filter(|(_, name)| !known().any(|known| known == name.as_str()));
+            found.extend(wrong.map(|(n, name)| {
+                let meant = did_you_mean(name, known());
+                let problem = format!("there is no endpoint `{name}`, so this opens nothing{meant}");
+                Finding::new(&format!("/auth/apiKeys/{at}/endpoints/{n}"), problem)
+            }));
+        }
+        self.found.append(&mut found);
     }
 
     /// Scopes that anonymous callers alone can have: they are allowed, and more often misspelt.

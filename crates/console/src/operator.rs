@@ -144,7 +144,12 @@ impl OperatorClient {
 }
 
 fn operator() -> Principal {
-    Principal { subject: OPERATOR.into(), client_id: Some(CLIENT.into()), scopes: Scopes::All }
+    Principal {
+        subject: OPERATOR.into(),
+        client_id: Some(CLIENT.into()),
+        scopes: Scopes::All,
+        endpoint: None,
+    }
 }
 
 async fn connect(gateway: &Gateway) -> Result<Connection, CallError> {

@@ -15,7 +15,7 @@ pub type AuthRefusal = http::Response<String>;
 
 /// Identifies the callers of the MCP endpoint.
 pub trait Authenticator: Send + Sync + 'static {
-    /// Returns the caller, or the response to send instead: 401 with `WWW-Authenticate` (RFC 6750 §3).
+    /// Returns the caller at the endpoint that [`EndpointName`](crate::EndpointName) on `parts` names, or the response to send instead: 401 with `WWW-Authenticate` (RFC 6750 §3).
     fn authenticate<'a>(&'a self, parts: &'a Parts) -> BoxFuture<'a, Result<Principal, AuthRefusal>>;
 
     /// Resolves once the token of `parts` is no longer accepted: it expired or was revoked. Streams that were opened with it end then.
@@ -43,6 +43,6 @@ pub trait Authenticator: Send + Sync + 'static {
         Box::pin(std::future::ready(None))
     }
 
-    /// Returns the response to a call that needs scopes its caller lacks: 403 with `error="insufficient_scope"` (RFC 6750 §3.1).
-    fn insufficient_scope(&self, missing: &[String]) -> AuthRefusal;
+    /// Returns the response to a call that needs scopes which `principal` lacks: 403 with `error="insufficient_scope"` (RFC 6750 §3.1).
+    fn insufficient_scope(&self, principal: &Principal, missing: &[String]) -> AuthRefusal;
 }

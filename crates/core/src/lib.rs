@@ -53,9 +53,10 @@ mod way;
 mod weight;
 
 pub use access::{
-    AccessMode, Audience, CallContext, Caller, Completion, Denied, Listed, OwnPaths, Permit, Permitted,
+    AccessMode, Audience, CallContext, Caller, Completion, Denied, Endpoint, EndpointAudience,
+    EndpointConfig, EndpointName, Endpoints, Listed, MAIN_ENDPOINT, OwnPaths, Permit, Permitted,
     PermittedTool, PromptItem, RecordSealer, ResourceItem, Roots, ScopeRule, SealKey, SessionRef, TaskItem,
-    UriPattern, View, WholeApp,
+    UriPattern, View, WholeApp, check_endpoint_name, fits_tool,
 };
 pub use app::{App, AppEvent, AppFuture, AppHealth, PerCaller};
 pub use approvals::{

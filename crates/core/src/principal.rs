@@ -42,6 +42,9 @@ pub struct Principal {
     pub client_id: Option<Arc<str>>,
     /// The granted scopes.
     pub scopes: Scopes,
+    /// Name of the endpoint that it calls through, which narrows what it reaches; none for the main one. Sessions, tasks, runs and sealed values
+    /// belong to it.
+    pub endpoint: Option<Arc<str>>,
 }
 
 impl Principal {
@@ -49,7 +52,13 @@ impl Principal {
     /// it is never assumed.
     pub fn local() -> Self {
         static ANONYMOUS: LazyLock<Arc<str>> = LazyLock::new(|| "anonymous".into());
-        Self { subject: ANONYMOUS.clone(), client_id: None, scopes: Scopes::All }
+        Self { subject: ANONYMOUS.clone(), client_id: None, scopes: Scopes::All, endpoint: None }
+    }
+
+    /// The same at the endpoint of this name; `None` is the main one.
+    #[must_use]
+    pub fn at(self, endpoint: Option<Arc<str>>) -> Self {
+        Self { endpoint, ..self }
     }
 
     /// The principal that a transport, or the gateway on its behalf, put on the request.

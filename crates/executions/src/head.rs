@@ -236,9 +236,10 @@ impl Head {
         }
     }
 
-    /// Returns `true` if it belongs to the same subject and client.
+    /// Returns `true` if it belongs to the same subject and client, at the same endpoint.
     pub fn is_of(&self, principal: &Principal) -> bool {
-        self.owner.subject == principal.subject && self.owner.client_id == principal.client_id
+        let of = |one: &Principal| (one.subject.clone(), one.client_id.clone(), one.endpoint.clone());
+        of(&self.owner) == of(principal)
     }
 
     /// Whoever it counts for while it is open.
@@ -297,6 +298,9 @@ mod owner {
         client: Option<std::borrow::Cow<'a, str>>,
         /// None: all.
         scopes: Option<std::borrow::Cow<'a, BTreeSet<String>>>,
+        /// None: the main one.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        endpoint: Option<std::borrow::Cow<'a, str>>,
     }
 
     pub(super) fn serialize<S: Serializer>(principal: &Principal, serializer: S) -> Result<S::Ok, S::Error> {
@@ -305,7 +309,8 @@ mod owner {
             Scopes::Granted(scopes) => Some(std::borrow::Cow::Borrowed(scopes)),
         };
         let client = principal.client_id.as_deref().map(Into::into);
-        Owner { subject: (&*principal.subject).into(), client, scopes }.serialize(serializer)
+        let endpoint = principal.endpoint.as_deref().map(Into::into);
+        Owner { subject: (&*principal.subject).into(), client, scopes, endpoint }.serialize(serializer)
     }
 
     pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Principal, D::Error> {
@@ -314,6 +319,7 @@ mod owner {
             subject: owner.subject.into(),
             client_id: owner.client.map(Arc::from),
             scopes: owner.scopes.map_or(Scopes::All, |scopes| Scopes::Granted(scopes.into_owned())),
+            endpoint: owner.endpoint.map(Arc::from),
         })
     }
 }

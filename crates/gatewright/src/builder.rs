@@ -1,12 +1,12 @@
 //! Puts apps, code mode and the gateway together.
 
-use std::sync::Arc;
+use std::{collections::BTreeMap, sync::Arc};
 
 use gatewright_agentscript::{PoolConfig, WorkerCommand, WorkerError, WorkerPool};
 use gatewright_codecall::{CodeCall, CodeCallConfig, SavedPlans};
 use gatewright_core::{
-    App, AppOptions, ApprovalStore, Gateway, GatewayConfig, Invoker, Observer, Pins, Plugin, RateLimiter,
-    Registry, SealKey, ToolNames,
+    App, AppOptions, ApprovalStore, EndpointConfig, Gateway, GatewayConfig, Invoker, Observer, Pins, Plugin,
+    RateLimiter, Registry, SealKey, ToolNames,
 };
 use gatewright_executions::{Executions, ExecutionsConfig};
 #[cfg(feature = "guard")]
@@ -21,6 +21,7 @@ const FLUSH: std::time::Duration = std::time::Duration::from_secs(5);
 pub struct Builder {
     config: GatewayConfig,
     names: ToolNames,
+    endpoints: BTreeMap<String, EndpointConfig>,
     apps: Vec<(String, Arc<dyn App>, AppOptions)>,
     plans: Vec<Arc<SavedPlans>>,
     code_mode: Option<CodeCallConfig>,
@@ -50,6 +51,7 @@ impl Builder {
         Self {
             config: GatewayConfig::new(name, version),
             names: ToolNames::default(),
+            endpoints: BTreeMap::new(),
             apps: Vec::new(),
             plans: Vec::new(),
             code_mode: None,
@@ -85,6 +87,13 @@ impl Builder {
     pub fn plans(mut self, id: impl Into<String>, plans: Arc<SavedPlans>, options: AppOptions) -> Self {
         self.plans.push(plans.clone());
         self.app_with(id, plans, options)
+    }
+
+    /// Serves these endpoints beside the main one, each with a part of what the apps offer. Default: none.
+    #[must_use]
+    pub fn endpoints(mut self, endpoints: BTreeMap<String, EndpointConfig>) -> Self {
+        self.endpoints = endpoints;
+        self
     }
 
     /// Spelling of listed names. Default colon.
@@ -185,6 +194,7 @@ impl Builder {
     pub fn build(self) -> Result<Running, WorkerError> {
         let registry = Registry::new(self.names);
         registry.adopt_pins(&self.pins);
+        registry.set_endpoints(&self.endpoints);
         for (id, app, options) in self.apps {
             registry.add(&id, app, options);
         }

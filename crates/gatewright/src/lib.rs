@@ -70,8 +70,9 @@ pub use gatewright_codecall::{self as codecall, CodeCall, CodeCallConfig, Mode};
 #[cfg(feature = "guard")]
 pub use gatewright_console::ConfigurationView;
 pub use gatewright_core::{
-    self as core, App, AppHealth, AppOptions, AuthRefusal, Authenticator, Gateway, GatewayConfig, Invoker,
-    LocalApp, Observer, Plugin, Principal, RateLimiter, Registry, Scopes, ToolNames, rmcp,
+    self as core, App, AppHealth, AppOptions, AuthRefusal, Authenticator, EndpointAudience, EndpointConfig,
+    Gateway, GatewayConfig, Invoker, LocalApp, Observer, Plugin, Principal, RateLimiter, Registry, Scopes,
+    ToolNames, rmcp,
 };
 pub use gatewright_executions::{self as executions, Executions, ExecutionsConfig};
 #[cfg(feature = "guard")]

@@ -13,8 +13,12 @@ fn check(c: &mut Criterion) {
         window: Duration::from_secs(1),
     };
     let limits = Limits::new(vec![rule("codecall:execute"), rule("crm:*")]);
-    let principal =
-        Principal { subject: "user:ada".into(), client_id: Some("app".into()), scopes: Scopes::All };
+    let principal = Principal {
+        subject: "user:ada".into(),
+        client_id: Some("app".into()),
+        scopes: Scopes::All,
+        endpoint: None,
+    };
     let mut group = c.benchmark_group("rate limit");
     for (name, tool) in [("covered by a rule", "crm:users_list"), ("covered by none", "billing:orders_list")]
     {

@@ -112,6 +112,10 @@ fn caller_key(principal: &Principal, reads: &Reads) -> String {
         let _ = write!(key, "={client}");
     }
     key.push('\0');
+    if let Some(endpoint) = principal.endpoint.as_ref().filter(|_| reads.endpoint) {
+        let _ = write!(key, "={endpoint}");
+    }
+    key.push('\0');
     match &principal.scopes {
         Scopes::Granted(granted) if reads.scopes => granted.iter().for_each(|scope| {
             let _ = write!(key, "{scope} ");

@@ -203,6 +203,7 @@ mod tests {
             subject: "ada".into(),
             client_id: Some("desk".into()),
             scopes: Scopes::parse("crm:* shop"),
+            endpoint: None,
         };
         let schema = json!({"properties": {"money": {"type": "number"}}});
         let effects = Effects { read_only: false, destructive: true, idempotent: false, open_world: false };

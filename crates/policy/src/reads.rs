@@ -17,6 +17,7 @@ pub(crate) struct Reads {
     /// Attributes of the caller, or its identity.
     pub(crate) subject: bool,
     pub(crate) client: bool,
+    pub(crate) endpoint: bool,
     pub(crate) scopes: bool,
     /// Attributes of the object.
     pub(crate) name: bool,
@@ -101,6 +102,7 @@ impl Reads {
             uses.of_principal += 1;
             match attribute.as_str() {
                 "client" => self.client = true,
+                "endpoint" => self.endpoint = true,
                 "scopes" => self.scopes = true,
                 _ => self.subject = true,
             }

@@ -161,6 +161,7 @@ fn definitions(arguments: Option<Json>) -> Json {
         "entityTypes": {
             "User": {"shape": {"type": "Record", "attributes": {
                 "subject": text(), "client": {"type": "String", "required": false},
+                "endpoint": {"type": "String", "required": false},
                 "scopes": {"type": "Set", "element": text()},
             }}},
             "App": {},

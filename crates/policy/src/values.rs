@@ -74,6 +74,9 @@ pub(crate) fn user(id: &str, principal: &Principal, reads: &Reads) -> Entity {
     if let Some(client) = &principal.client_id {
         attributes.push(attribute("client", Value::from(&**client)));
     }
+    if let Some(endpoint) = &principal.endpoint {
+        attributes.push(attribute("endpoint", Value::from(&**endpoint)));
+    }
     if reads.scopes {
         let scopes = scopes(&principal.scopes, reads).map(|scope| Value::from(scope.clone()));
         attributes.push(attribute("scopes", Value::set(scopes, None)));

@@ -14,6 +14,7 @@ use crate::{
     http_metrics::{self, Answered, Route},
     idle::{self, Times},
     mcp::{self, Endpoint},
+    paths,
 };
 
 /// Sends each request to the endpoint or to the other routes. The endpoint is not one of the router's routes: its way
@@ -21,7 +22,6 @@ use crate::{
 #[derive(Clone)]
 pub(crate) struct Dispatcher {
     pub(crate) edge: Arc<Edge>,
-    pub(crate) path: Arc<str>,
     pub(crate) endpoint: Arc<Endpoint>,
     pub(crate) routes: Router,
     /// Proxies that are believed about where requests come from.
@@ -45,9 +45,14 @@ impl Dispatcher {
         encrypted: bool,
     ) -> Result<Response<Body>, Infallible> {
         request.extensions_mut().insert(ConnectInfo(peer));
-        let Self { edge, path, endpoint, routes, proxies, keep_alive, answered } = self;
+        let Self { edge, endpoint, routes, proxies, keep_alive, answered } = self;
         let method = http_metrics::method(request.method());
-        let is_endpoint = request.uri().path() == &*path;
+        let path = edge.paths.find(request.uri().path());
+        paths::note(&mut request, path.as_ref());
+        // A name of the configuration, so that labels are bounded.
+        let endpoint_path = path.as_ref().filter(|path| path.is_streamable && answered.is_some());
+        let endpoint_path = endpoint_path.map(|_| request.uri().path().to_owned());
+        let is_endpoint = path.is_some_and(|path| path.is_streamable);
         let is_kept = idle::is_kept(request.version(), request.headers());
         let address = peer.ip().to_canonical();
         let caller = caller_address(address, request.headers(), &proxies);
@@ -71,7 +76,7 @@ impl Dispatcher {
             keep_alive.times.say(response.headers_mut());
         }
         if let Some(answered) = answered {
-            let route = if is_endpoint { &*path } else { Route::of(response.extensions()) };
+            let route = endpoint_path.as_deref().unwrap_or_else(|| Route::of(response.extensions()));
             answered(method, route, response.status());
         }
         Ok(response)

@@ -10,13 +10,14 @@ use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode, header
 
 use crate::{
     host_and_origin::{self, AllowedSources},
+    paths::McpPaths,
     refusal,
 };
 
 /// The hosts and origins that are allowed, and the paths that speak MCP.
 pub(crate) struct Edge {
     pub(crate) allowed: Arc<AllowedSources>,
-    pub(crate) paths: Vec<String>,
+    pub(crate) paths: Arc<McpPaths>,
     /// Nothing but the probes is answered over plain HTTP: passwords, codes and tokens must not be sent that way.
     pub(crate) https_only: bool,
 }
@@ -45,13 +46,11 @@ where
         return finish(refusal::ambiguous(why));
     }
     if edge.https_only && !over_https && !is_probe {
-        let is_mcp = edge.paths.iter().any(|own| own == path);
+        let is_mcp = edge.paths.find(path).is_some();
         return finish(refusal::plain_http(is_mcp));
     }
     let reader = match request.headers().get(header::ORIGIN) {
-        Some(origin) if edge.allowed.may_read(origin) && edge.paths.iter().any(|own| own == path) => {
-            origin.clone()
-        }
+        Some(origin) if edge.allowed.may_read(origin) && edge.paths.find(path).is_some() => origin.clone(),
         _ => return finish(next(request).await),
     };
     let mut response = match preflight(request.method(), request.headers()) {

@@ -8,8 +8,8 @@ use axum::body::Body;
 use bytes::Bytes;
 use futures::future::BoxFuture;
 use gatewright_core::{
-    AccessMode, Authenticator, Caller, CallerAddress, Claimant, Era, Gateway, Network, Portion, Principal,
-    Scopes, Share, Shares, off_thread,
+    AccessMode, Authenticator, Caller, CallerAddress, Claimant, EndpointName, Era, Gateway, Network, Portion,
+    Principal, Scopes, Share, Shares, off_thread,
 };
 use http::{HeaderMap, HeaderValue, Response, header, request::Parts};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
@@ -99,6 +99,12 @@ impl RequestGate {
                 }
             },
         };
+        let principal = principal.at(EndpointName::of(parts));
+        let missing = self.gateway.registry().endpoints().missing_scopes(&principal);
+        if let Some(authenticator) = self.authenticator.as_deref().filter(|_| !missing.is_empty()) {
+            let request = body::peek(std::mem::take(body)).await;
+            return Err(insufficient_scope(authenticator, &principal, &missing, &request));
+        }
         let owner = Owner::of(&principal);
         parts.extensions.insert(principal);
         self.note_claimant(parts);
@@ -135,11 +141,23 @@ impl RequestGate {
         permit.grow(more).map_err(refusal::no_room_for_request)
     }
 
-    /// Done when a stream that `parts` opened must end with its caller's token.
+    /// Done when a stream that `parts` opened must end: with its caller's token, or with its endpoint.
     pub(crate) fn until_ended(&self, parts: &Parts) -> BoxFuture<'static, ()> {
-        match &self.authenticator {
+        let token: BoxFuture<'static, ()> = match &self.authenticator {
             Some(authenticator) => authenticator.until_ended(parts),
             None => Box::pin(std::future::pending()),
+        };
+        match EndpointName::of(parts) {
+            None => token,
+            name => {
+                let removed = self.gateway.registry().endpoints().until_removed(name);
+                Box::pin(async move {
+                    tokio::select! {
+                        () = token => {}
+                        () = removed => {}
+                    }
+                })
+            }
         }
     }
 
@@ -177,11 +195,21 @@ impl RequestGate {
                 .claiming(parts.extensions.get::<Arc<Claimant>>().cloned());
             let missing = self.gateway.missing_scopes(caller, message.clone()).await;
             if !missing.is_empty() {
-                tracing::info!(missing = missing.join(" "), "a request was refused for its caller's scopes");
-                let refused = authenticator.insufficient_scope(&missing);
-                return Err(refusal::by_authenticator(refused, &message));
+                return Err(insufficient_scope(&**authenticator, principal, &missing, &message));
             }
         }
         Ok(message)
     }
+}
+
+/// The answer to the request `message` of `principal`, who lacks scopes.
+fn insufficient_scope(
+    authenticator: &dyn Authenticator,
+    principal: &Principal,
+    missing: &[String],
+    message: &[u8],
+) -> Response<Body> {
+    let endpoint = principal.endpoint.as_deref();
+    tracing::info!(missing = missing.join(" "), endpoint, "a request was refused for its caller's scopes");
+    refusal::by_authenticator(authenticator.insufficient_scope(principal, missing), message)
 }

@@ -17,6 +17,7 @@ use url::Url;
 use crate::{
     clients::{Client, Instruction, server_name},
     gate::RequestGate,
+    paths::McpPaths,
 };
 
 static SCRIPT: Inline = Inline::new(include_str!("landing.js"));
@@ -30,7 +31,7 @@ pub(crate) struct Page {
     pub(crate) public_url: Option<Url>,
     /// The base URL at the address that it listens on.
     pub(crate) origin: String,
-    pub(crate) path: String,
+    pub(crate) paths: Arc<McpPaths>,
 }
 
 /// The page.
@@ -57,30 +58,30 @@ async fn show(State(page): State<Arc<Page>>, headers: HeaderMap) -> Response<Bod
 }
 
 impl Page {
-    /// The endpoint as whoever asks reaches it.
-    fn endpoint(&self, headers: &HeaderMap) -> String {
+    /// The address of the server as whoever asks reaches it.
+    fn base(&self, headers: &HeaderMap) -> String {
         let plain = |host: &&str| host.chars().all(|c| c.is_ascii_alphanumeric() || ".-:[]".contains(c));
         let named = headers.get(header::HOST).and_then(|host| host.to_str().ok()).filter(plain);
-        let base = match (&self.public_url, named) {
+        match (&self.public_url, named) {
             (Some(url), _) => url.as_str().trim_end_matches('/').to_owned(),
             (None, Some(host)) => {
                 let scheme = self.origin.split_once("://").map_or("http", |(scheme, _)| scheme);
                 format!("{scheme}://{host}")
             }
             (None, None) => self.origin.clone(),
-        };
-        format!("{base}{}", self.path)
+        }
     }
 
     fn render(&self, headers: &HeaderMap) -> Markup {
         let info = self.gate.gateway.get_info().server_info;
         let open = self.gate.is_open_to_all();
-        let endpoint = self.endpoint(headers);
+        let base = self.base(headers);
+        let endpoint = format!("{base}{}", self.paths.main());
         html! {
             h1 { (breakable(&info.name)) @if open { " " span.tag { (info.version) } } }
             p.soft { "An MCP server. Its endpoint:" }
             (snippet(&endpoint))
-            @if open { (self.apps()) }
+            @if open { (self.endpoints(&base)) (self.apps()) }
             section {
                 h2 { "Connect" }
                 p.soft { "On this machine, " code { "gatewright connect cursor" } " and the like change the client's file for you." }
@@ -92,6 +93,24 @@ impl Page {
                                 @if let Some(file) = &instruction.file { p.hint { "In " code { (breakable(file)) } } }
                                 (snippet(&instruction.text))
                             }
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    /// The endpoints beside the main one.
+    fn endpoints(&self, base: &str) -> Markup {
+        let endpoints = self.paths.all();
+        html! {
+            @if !endpoints.is_empty() {
+                section {
+                    h2 { "Endpoints" }
+                    p.soft { "Each offers a part of the tools:" }
+                    ul.tools {
+                        @for (name, path) in &endpoints {
+                            li { code.name { (name) } p.hint { (breakable(&format!("{base}{path}"))) } }
                         }
                     }
                 }

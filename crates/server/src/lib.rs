@@ -30,6 +30,7 @@ mod lines;
 mod mcp;
 mod message_limit;
 mod mode;
+mod paths;
 mod refusal;
 mod relay;
 mod resumption;
@@ -48,7 +49,7 @@ pub use http_metrics::{Occupancy, Occupied};
 pub use lines::LineTransport;
 pub use relay::{Delivery, FromPeers, NotDelivered, PeerChannel};
 pub use server::{ServeError, Server, ServerBuilder};
-pub use stdio::{serve_lines, serve_stdio};
+pub use stdio::{serve_lines, serve_stdio, serve_stdio_as};
 pub use tls::{Certificate, TlsConfig};
 
 pub use axum;

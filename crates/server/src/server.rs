@@ -26,6 +26,7 @@ use crate::{
     idle::Times,
     landing::{self, Page},
     mcp::{Endpoint, Others},
+    paths::{MESSAGES, McpPaths, SSE},
     refusal,
     relay::{PeerChannel, Relay},
     sse::{self, SseEndpoint},
@@ -176,7 +177,8 @@ impl ServerBuilder {
         let stopping = CancellationToken::new();
         let end = CancellationToken::new();
         let allowed = Arc::new(AllowedSources::new(&self.config).0);
-        let paths = vec![self.config.path.clone(), "/sse".to_owned(), "/messages".to_owned()];
+        let endpoints = self.gateway.registry().endpoints().clone();
+        let paths = Arc::new(McpPaths::new(&self.config.path, endpoints));
         let has_https_url = self.config.public_url.as_ref().is_some_and(|url| url.scheme() == "https");
         let https_only = has_https_url && self.authenticator.is_some();
         if https_only && certificate.is_none() && proxies.is_empty() {
@@ -185,7 +187,7 @@ impl ServerBuilder {
                  the proxy that ends TLS in `http.trustedProxies`"
             );
         }
-        let edge = Arc::new(Edge { allowed: allowed.clone(), paths, https_only });
+        let edge = Arc::new(Edge { allowed: allowed.clone(), paths: paths.clone(), https_only });
         let gate = Arc::new(RequestGate::new(
             self.gateway.clone(),
             &self.config,
@@ -201,35 +203,34 @@ impl ServerBuilder {
         let mut routes = self.extra;
         let sse = self.config.legacy_sse.then(|| {
             let room = endpoint.sessions.room.clone();
-            Arc::new(SseEndpoint::new(gate.clone(), room, self.config.keep_alive))
+            Arc::new(SseEndpoint::new(gate.clone(), room, self.config.keep_alive, paths.clone()))
         });
         if let Some(sse) = &sse {
             routes = routes
-                .route("/sse", get(sse::open).with_state(sse.clone()))
-                .route("/messages", post(sse::say).with_state(sse.clone()));
+                .route(SSE, get(sse::open).with_state(sse.clone()))
+                .route(&format!("{SSE}/{{endpoint}}"), get(sse::open).with_state(sse.clone()))
+                .route(MESSAGES, post(sse::say).with_state(sse.clone()))
+                .route(&format!("{MESSAGES}/{{endpoint}}"), post(sse::say).with_state(sse.clone()));
         }
         if self.config.shows_landing() {
-            let (public_url, path) = (self.config.public_url.clone(), self.config.path.clone());
+            let (public_url, paths) = (self.config.public_url.clone(), paths.clone());
             let origin = self.config.origin_at(address);
-            routes = routes.merge(landing::routes(Page { gate: gate.clone(), public_url, origin, path }));
+            routes = routes.merge(landing::routes(Page { gate: gate.clone(), public_url, origin, paths }));
         }
-        let endpoint_path = self.config.path.clone();
         let routes = routes
             .route("/healthz", get(health::alive))
             .route(
                 "/readyz",
                 get(health::ready).with_state(health::Ready { gate, details: self.details.into() }),
             )
-            .fallback(async move || refusal::nothing_here(&endpoint_path));
+            .fallback(async move || refusal::nothing_here(paths.main()));
         let routes = match &self.answered {
             Some(_) => routes.layer(from_fn(http_metrics::note_route)),
             None => routes,
         };
-        let path = self.config.path.as_str().into();
         let times = Times::new(idle, self.config.header_read_timeout, self.config.write_timeout);
         let keep_alive = KeepAlive { times: times.clone(), stopping: stopping.clone() };
-        let dispatcher =
-            Dispatcher { edge, path, endpoint, routes, proxies, keep_alive, answered: self.answered };
+        let dispatcher = Dispatcher { edge, endpoint, routes, proxies, keep_alive, answered: self.answered };
         Ok(Bound {
             listener,
             certificate,

@@ -33,13 +33,13 @@ use crate::{
     session_room::{SessionPlace, SessionRoom},
 };
 
-/// To whom a session belongs: subject and client of its principal.
+/// To whom a session belongs: subject, client and endpoint of its principal.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Owner(Arc<str>, Option<Arc<str>>);
+pub(crate) struct Owner(Arc<str>, Option<Arc<str>>, Option<Arc<str>>);
 
 impl Owner {
     pub(crate) fn of(principal: &Principal) -> Self {
-        Self(principal.subject.clone(), principal.client_id.clone())
+        Self(principal.subject.clone(), principal.client_id.clone(), principal.endpoint.clone())
     }
 }
 

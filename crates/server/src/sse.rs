@@ -42,6 +42,7 @@ use crate::{
     gate::RequestGate,
     in_flight::{InFlight, Tracked},
     mcp::is_json,
+    paths::{MESSAGES, McpPaths},
     refusal,
     session_room::{SessionPlace, SessionRoom},
     sessions::Owner,
@@ -67,13 +68,19 @@ pub(crate) struct SseEndpoint {
     gate: Arc<RequestGate>,
     room: Arc<SessionRoom>,
     keep_alive: Duration,
+    paths: Arc<McpPaths>,
     sessions: Arc<Sessions>,
     pub(crate) tasks: TaskTracker,
 }
 
 impl SseEndpoint {
-    pub(crate) fn new(gate: Arc<RequestGate>, room: Arc<SessionRoom>, keep_alive: Duration) -> Self {
-        Self { gate, room, keep_alive, sessions: Arc::default(), tasks: TaskTracker::new() }
+    pub(crate) fn new(
+        gate: Arc<RequestGate>,
+        room: Arc<SessionRoom>,
+        keep_alive: Duration,
+        paths: Arc<McpPaths>,
+    ) -> Self {
+        Self { gate, room, keep_alive, paths, sessions: Arc::default(), tasks: TaskTracker::new() }
     }
 
     fn sessions(&self) -> std::sync::MutexGuard<'_, HashMap<String, Arc<Session>>> {
@@ -98,6 +105,9 @@ impl Drop for EndOfSession {
 /// `GET /sse`: opens a session and streams what the server says.
 pub(crate) async fn open(State(endpoint): State<Arc<SseEndpoint>>, request: Request<Body>) -> Response<Body> {
     let (mut parts, mut body) = request.into_parts();
+    let Some(path) = endpoint.paths.find(parts.uri.path()) else {
+        return refusal::nothing_here(endpoint.paths.main());
+    };
     let (permit, owner) = match endpoint.gate.admit(&mut parts, &mut body, true).await {
         Ok(admitted) => admitted,
         Err(refused) => return refused,
@@ -125,7 +135,8 @@ pub(crate) async fn open(State(endpoint): State<Arc<SseEndpoint>>, request: Requ
     let transport = Tracked { inner, in_flight };
     endpoint.tasks.spawn(serve(endpoint.gate.gateway.session(), transport, stop));
 
-    let first = format!("event: endpoint\ndata: /messages?sessionId={id}\n\n");
+    let below = path.endpoint.map(|name| format!("/{name}")).unwrap_or_default();
+    let first = format!("event: endpoint\ndata: {MESSAGES}{below}?sessionId={id}\n\n");
     let stream = events(first, outbox, unanswered, endpoint.gate.stopping.clone(), endpoint.keep_alive);
     let body =
         GuardedBody::new(Body::from_stream(stream), (permit, end)).until(endpoint.gate.until_ended(&parts));
@@ -203,6 +214,9 @@ pub(crate) async fn say(
     request: Request<Body>,
 ) -> Response<Body> {
     let (mut parts, mut body) = request.into_parts();
+    if endpoint.paths.find(parts.uri.path()).is_none() {
+        return refusal::nothing_here(endpoint.paths.main());
+    }
     let (_permit, owner) = match endpoint.gate.admit(&mut parts, &mut body, false).await {
         Ok(admitted) => admitted,
         Err(refused) => return refused,

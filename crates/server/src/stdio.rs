@@ -19,8 +19,20 @@ use crate::{LineTransport, ServeError};
 /// # Errors
 /// The connection broke before the client introduced itself.
 pub async fn serve_stdio(gateway: Arc<Gateway>, shutdown: CancellationToken) -> Result<(), ServeError> {
+    serve_stdio_as(gateway, Principal::local(), shutdown).await
+}
+
+/// The same for `principal`, such as one at an endpoint.
+///
+/// # Errors
+/// As [`serve_stdio`].
+pub async fn serve_stdio_as(
+    gateway: Arc<Gateway>,
+    principal: Principal,
+    shutdown: CancellationToken,
+) -> Result<(), ServeError> {
     let (reader, writer) = stdio_pipes();
-    serve_lines(gateway, reader, writer, shutdown).await
+    serve(gateway, principal, reader, writer, shutdown).await
 }
 
 /// Serves one client on any byte stream, one JSON message per line.
@@ -33,9 +45,19 @@ pub async fn serve_lines(
     writer: impl AsyncWrite + Send + Unpin + 'static,
     shutdown: CancellationToken,
 ) -> Result<(), ServeError> {
+    serve(gateway, Principal::local(), reader, writer, shutdown).await
+}
+
+async fn serve(
+    gateway: Arc<Gateway>,
+    principal: Principal,
+    reader: impl AsyncRead + Send + Unpin + 'static,
+    writer: impl AsyncWrite + Send + Unpin + 'static,
+    shutdown: CancellationToken,
+) -> Result<(), ServeError> {
     let stop = shutdown.child_token();
     let transport = LineTransport::new(reader, writer);
-    match gateway.session_of(Principal::local()).serve_with_ct(transport, stop).await {
+    match gateway.session_of(principal).serve_with_ct(transport, stop).await {
         Ok(running) => {
             let _ = running.waiting().await;
             Ok(())

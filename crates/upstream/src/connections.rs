@@ -341,7 +341,12 @@ mod tests {
     use crate::UpstreamConfig;
 
     fn caller(subject: &str) -> Caller {
-        Caller::new(Principal { subject: subject.into(), client_id: None, scopes: Scopes::All })
+        Caller::new(Principal {
+            subject: subject.into(),
+            client_id: None,
+            scopes: Scopes::All,
+            endpoint: None,
+        })
     }
 
     /// Nobody answers there.

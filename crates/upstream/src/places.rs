@@ -91,7 +91,12 @@ mod tests {
     }
 
     fn caller(subject: &str) -> Caller {
-        Caller::new(Arc::new(Principal { subject: subject.into(), client_id: None, scopes: Scopes::All }))
+        Caller::new(Arc::new(Principal {
+            subject: subject.into(),
+            client_id: None,
+            scopes: Scopes::All,
+            endpoint: None,
+        }))
     }
 
     fn anonymous(address: &str) -> Caller {

@@ -20,6 +20,9 @@ pub struct ApiKeyConfig {
     pub hash: ApiKeyHash,
     /// Scopes that it grants, of `auth.scopes`. What is taken out there is taken from the key, too.
     pub scopes: Vec<String>,
+    /// Endpoints that it opens, by name; `main` is the main one. Default: the main one, and those with `audience: shared`.
+    #[serde(default)]
+    pub endpoints: Vec<String>,
     /// Time from which it is refused, in UTC: `2027-01-31`, or `2027-01-31T12:00:00Z`. Never when absent.
     #[schemars(with = "Option<String>")]
     pub expires: Option<Expiry>,

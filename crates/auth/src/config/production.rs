@@ -1,7 +1,8 @@
 //! Production requirements of a configuration.
 
-use std::{collections::HashSet, net::IpAddr};
+use std::{collections::HashSet, net::IpAddr, sync::Arc};
 
+use gatewright_core::{EndpointAudience, Endpoints};
 use secrecy::{ExposeSecret as _, SecretString};
 use url::{Host, Url};
 
@@ -46,6 +47,8 @@ pub struct Deployment {
     pub redact: Vec<String>,
     /// The address it listens on, if known.
     pub listens_on: Option<IpAddr>,
+    /// The endpoints beside the main one, each of which is a resource of its own.
+    pub endpoints: Arc<Endpoints>,
 }
 
 impl Deployment {
@@ -54,7 +57,14 @@ impl Deployment {
         let public_url = public_url.trim_end_matches('/').to_owned();
         let resource = format!("{public_url}{path}");
         let redact = ["access_token", "refresh_token", "client_secret"].map(str::to_owned).to_vec();
-        Self { public_url, resource, name: name.to_owned(), redact, listens_on: None }
+        Self {
+            public_url,
+            resource,
+            name: name.to_owned(),
+            redact,
+            listens_on: None,
+            endpoints: Arc::default(),
+        }
     }
 
     /// Sets the address that the server listens on. Settings meant for one machine are then refused where other machines reach it, even if
@@ -62,6 +72,42 @@ impl Deployment {
     #[must_use]
     pub fn listening_on(self, address: IpAddr) -> Self {
         Self { listens_on: Some(address), ..self }
+    }
+
+    /// Sets the endpoints beside the main one.
+    #[must_use]
+    pub fn with_endpoints(self, endpoints: Arc<Endpoints>) -> Self {
+        Self { endpoints, ..self }
+    }
+
+    /// Returns the resource of an endpoint (RFC 8707); `None` is the main one.
+    pub fn resource_of(&self, endpoint: Option<&str>) -> String {
+        match endpoint {
+            None => self.resource.clone(),
+            Some(name) => format!("{}/{name}", self.resource.trim_end_matches('/')),
+        }
+    }
+
+    /// Returns all resources, that of the main endpoint first.
+    pub(crate) fn resources(&self) -> Vec<String> {
+        let others = self.endpoints.all().into_iter().map(|endpoint| self.resource_of(Some(&endpoint.name)));
+        std::iter::once(self.resource.clone()).chain(others).collect()
+    }
+
+    /// Returns whether what opens the main endpoint opens this one, too.
+    pub(crate) fn is_shared(&self, endpoint: Option<&str>) -> bool {
+        let shared = |name| {
+            self.endpoints
+                .get(name)
+                .is_some_and(|endpoint| endpoint.config.audience == EndpointAudience::Shared)
+        };
+        endpoint.is_none_or(shared)
+    }
+
+    /// Returns whether a token for `audience`, one of [`Deployment::resources`], opens an endpoint.
+    pub(crate) fn opens(&self, endpoint: Option<&str>, audience: &str) -> bool {
+        (self.is_shared(endpoint) && audience == self.resource)
+            || endpoint.is_some_and(|name| audience == self.resource_of(Some(name)))
     }
 
     /// Returns whether only this machine reaches the server, by its public address and the address it listens on.

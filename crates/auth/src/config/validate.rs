@@ -102,9 +102,10 @@ impl AuthConfig {
                     say(&format!("clients[{at}].redirectUris[{n}]"), why.into());
                 }
             }
-            if client.introspects.as_ref().is_some_and(|resource| *resource != deployment.resource) {
+            if client.introspects.as_ref().is_some_and(|resource| !deployment.resources().contains(resource))
+            {
                 let problem = format!(
-                    "must be `{}`, the only resource that tokens are issued for",
+                    "must be `{}` or that of an endpoint: tokens are issued for no other resource",
                     deployment.resource
                 );
                 say(&format!("clients[{at}].introspects"), problem);

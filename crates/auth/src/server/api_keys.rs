@@ -26,6 +26,8 @@ pub struct ApiKeyInfo {
     pub origin: &'static str,
     /// Scopes that it was given.
     pub scopes: Vec<String>,
+    /// Endpoints that it opens, by name; none for the main one alone.
+    pub endpoints: Vec<String>,
     /// Seconds since the epoch at which it was made; `None` for configured ones.
     pub created_s: Option<u64>,
     /// Seconds since the epoch from which it is refused; `None` for never.
@@ -92,7 +94,7 @@ pub enum RevokedApiKey {
 }
 
 impl AuthorizationServer {
-    /// Makes an API key called `name`, with `scopes`, for `life`, or without an end.
+    /// Makes an API key called `name`, with `scopes`, for `life`, or without an end. It opens `endpoints`; without any, the main one.
     ///
     /// # Errors
     /// See [`ApiKeyError`].
@@ -100,6 +102,7 @@ impl AuthorizationServer {
         &self,
         name: &str,
         scopes: &[String],
+        endpoints: &[String],
         life: Option<Duration>,
     ) -> Result<NewApiKey, ApiKeyError> {
         let ctx = &self.services().ctx;
@@ -116,8 +119,13 @@ impl AuthorizationServer {
             return Err(ApiKeyError::Scope { scope: refused.clone(), known });
         }
         let digest = hex(&made.hash.0);
-        let record =
-            StoredKey { name: name.to_owned(), scopes: granted.names().to_vec(), created_s, expires_s };
+        let record = StoredKey {
+            name: name.to_owned(),
+            scopes: granted.names().to_vec(),
+            endpoints: endpoints.to_vec(),
+            created_s,
+            expires_s,
+        };
         let record = serde_json::to_vec(&record).unwrap_or_default();
         let (life, by_name) = (life.unwrap_or(FOREVER), StoredKey::name_record(name));
         if !ctx.store.put_new(&by_name, digest.as_bytes(), life).await? {
@@ -147,6 +155,7 @@ impl AuthorizationServer {
                 name: key.name.clone(),
                 origin: "configured",
                 scopes: key.scopes.clone(),
+                endpoints: key.endpoints.clone(),
                 created_s: None,
                 expires_s,
                 expired: is_over(expires_s),
@@ -158,6 +167,7 @@ impl AuthorizationServer {
                 name: key.name,
                 origin: "stored",
                 scopes: key.scopes,
+                endpoints: key.endpoints,
                 created_s: Some(key.created_s),
                 expires_s: key.expires_s,
                 expired: is_over(key.expires_s),

@@ -4,11 +4,12 @@ use std::sync::Arc;
 
 use axum::{
     Router,
-    extract::State,
+    extract::{Path, State},
     response::{IntoResponse, Response},
     routing::get,
 };
-use http::header;
+use gatewright_core::Endpoint;
+use http::{StatusCode, header};
 use serde_json::{Value, json};
 use url::Url;
 
@@ -49,8 +50,22 @@ async fn server(State(services): State<Arc<Services>>) -> Response {
     cacheable(server_metadata(&services).await.to_string())
 }
 
+async fn server_of_endpoint(State(services): State<Arc<Services>>, Path(name): Path<String>) -> Response {
+    match services.ctx.deployment.endpoints.get(&name) {
+        Some(_) => cacheable(server_metadata(&services).await.to_string()),
+        None => StatusCode::NOT_FOUND.into_response(),
+    }
+}
+
 async fn resource(State(services): State<Arc<Services>>) -> Response {
-    cacheable(resource_metadata(&services).to_string())
+    cacheable(resource_metadata(&services, None).to_string())
+}
+
+async fn resource_of_endpoint(State(services): State<Arc<Services>>, Path(name): Path<String>) -> Response {
+    match services.ctx.deployment.endpoints.get(&name) {
+        Some(endpoint) => cacheable(resource_metadata(&services, Some(&endpoint)).to_string()),
+        None => StatusCode::NOT_FOUND.into_response(),
+    }
 }
 
 /// Returns the routes of the well-known paths: at the root, and with the path of the issuer or resource inserted.
@@ -70,6 +85,8 @@ pub(super) fn routes(services: &Services) -> Router<Arc<Services>> {
         if !protected.is_empty() && protected != issuer {
             routes = routes.route(&format!("/.well-known/{name}{protected}"), get(server));
         }
+        let below = format!("/.well-known/{name}{protected}/{{endpoint}}");
+        routes = routes.route(&below, get(server_of_endpoint));
     }
     if !issuer.is_empty() {
         routes = routes.route(&format!("{issuer}/.well-known/openid-configuration"), get(server));
@@ -78,7 +95,8 @@ pub(super) fn routes(services: &Services) -> Router<Arc<Services>> {
     if !protected.is_empty() {
         routes = routes.route(&format!("/.well-known/oauth-protected-resource{protected}"), get(resource));
     }
-    routes
+    let below = format!("/.well-known/oauth-protected-resource{protected}/{{endpoint}}");
+    routes.route(&below, get(resource_of_endpoint))
 }
 
 async fn server_metadata(services: &Services) -> Value {
@@ -140,14 +158,16 @@ async fn server_metadata(services: &Services) -> Value {
     body
 }
 
-fn resource_metadata(services: &Services) -> Value {
+/// The metadata of an endpoint; `None` is the main one.
+fn resource_metadata(services: &Services, endpoint: Option<&Endpoint>) -> Value {
     let ctx = &services.ctx;
+    let title = endpoint.and_then(|endpoint| endpoint.config.title.as_ref());
     json!({
-        "resource": ctx.deployment.resource,
+        "resource": ctx.deployment.resource_of(endpoint.map(|endpoint| &*endpoint.name)),
         "authorization_servers": [ctx.deployment.public_url],
         "scopes_supported": ctx.config.scopes.keys().collect::<Vec<_>>(),
         "bearer_methods_supported": ["header"],
         "dpop_signing_alg_values_supported": ["ES256", "EdDSA", "RS256", "PS256"],
-        "resource_name": ctx.deployment.name,
+        "resource_name": title.unwrap_or(&ctx.deployment.name),
     })
 }

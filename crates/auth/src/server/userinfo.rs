@@ -48,7 +48,7 @@ async fn authorize(services: &Services, parts: &Parts) -> Result<(Grant, Granted
     if !is_dpop && !scheme.eq_ignore_ascii_case("bearer") {
         return Err(invalid_token());
     }
-    let claims = services.tokens.verify(token, &[&ctx.deployment.resource]).await;
+    let claims = services.tokens.verify_any(token).await;
     let claims = claims.map_err(|_| invalid_token())?;
     // A bound token needs its proof, and only a bound one has any (RFC 9449 §7).
     match (claims.get("cnf").map(|cnf| cnf.get("jkt").and_then(Value::as_str)), is_dpop) {

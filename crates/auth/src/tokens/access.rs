@@ -48,6 +48,12 @@ impl Tokens {
         ring.verify(&token, &Expected { types: &ACCESS_TOKEN_TYPES, issuer, audiences, now_s })
     }
 
+    /// Returns the claims of an access token for any endpoint. Its family may have ended.
+    pub(crate) async fn verify_any(&self, text: &str) -> Result<Claims, TokenError> {
+        let resources = self.ctx.deployment.resources();
+        self.verify(text, &resources.iter().map(String::as_str).collect::<Vec<_>>()).await
+    }
+
     /// Returns the grant of an access token, when its family is alive. [`Tokens::current_scopes`] tells whether the grant still holds.
     pub(crate) async fn grant_of(&self, claims: &Claims) -> Result<Option<(FamilyId, Grant)>, StoreError> {
         let family = claims.get("family").and_then(Value::as_str).and_then(FamilyId::parse);
@@ -138,7 +144,7 @@ impl Tokens {
             let grant = serde_json::from_slice(&found.grant).map_err(|_| StoreError::Corrupt)?;
             return Ok(Some(TokenOrigin { family, grant, jti: None }));
         }
-        let Ok(claims) = self.verify(token, &[&self.ctx.deployment.resource]).await else { return Ok(None) };
+        let Ok(claims) = self.verify_any(token).await else { return Ok(None) };
         let Some((family, grant)) = self.grant_of(&claims).await? else { return Ok(None) };
         let jti = claims.get("jti").and_then(Value::as_str).map(str::to_owned);
         Ok(Some(TokenOrigin { family, grant, jti }))

@@ -37,7 +37,13 @@ async fn status(guard: &ResourceServer, key: &str) -> u16 {
 fn configured(name: &str, scopes: &[&str], expires: Option<u64>) -> (String, ApiKeyConfig) {
     let new = gatewright_auth::NewApiKey::generate(name, expires, &SystemEntropy).unwrap();
     let scopes = scopes.iter().map(|scope| (*scope).to_owned()).collect();
-    let entry = ApiKeyConfig { name: name.into(), hash: new.hash, scopes, expires: expires.map(Expiry) };
+    let entry = ApiKeyConfig {
+        name: name.into(),
+        hash: new.hash,
+        scopes,
+        endpoints: Vec::new(),
+        expires: expires.map(Expiry),
+    };
     (new.key.expose_secret().to_owned(), entry)
 }
 
@@ -50,7 +56,7 @@ fn names(scopes: &[&str]) -> Vec<String> {
 }
 
 async fn stored(site: &Site, name: &str, life: Option<Duration>) -> String {
-    let new = site.server.create_api_key(name, &names(&["read"]), life).await.unwrap();
+    let new = site.server.create_api_key(name, &names(&["read"]), &[], life).await.unwrap();
     new.key.expose_secret().to_owned()
 }
 
@@ -151,7 +157,7 @@ async fn scopes_of_a_key_are_bounded_again_at_each_use() {
     let clock = Arc::new(ManualClock::from_system());
     let store: Arc<dyn Store> = Arc::new(MemoryStore::new(clock.clone()));
     let before = Site::on(json!({}), clock.clone(), store.clone()).await;
-    let made = before.server.create_api_key("ci", &names(&["read", "write"]), None).await.unwrap();
+    let made = before.server.create_api_key("ci", &names(&["read", "write"]), &[], None).await.unwrap();
     let key = made.key.expose_secret();
     let after = Site::on(json!({"scopes": {"write": null}}), clock, store).await;
     for (site, scopes) in [(&before, "read write"), (&after, "read")] {
@@ -159,7 +165,7 @@ async fn scopes_of_a_key_are_bounded_again_at_each_use() {
         assert_eq!(principal.scopes, Scopes::parse(scopes));
     }
     for refused in ["write", "openid", "offline_access"] {
-        let made = after.server.create_api_key("other", &names(&["read", refused]), None).await;
+        let made = after.server.create_api_key("other", &names(&["read", refused]), &[], None).await;
         assert!(matches!(made, Err(ApiKeyError::Scope { scope, .. }) if scope == refused));
     }
 }
@@ -170,11 +176,11 @@ async fn names_are_checked_and_no_two_keys_have_one() {
     let site = Site::with(json!({"apiKeys": [entry(&ci)]})).await;
     stored(&site, "nightly", None).await;
     for taken in ["ci", "nightly"] {
-        let again = site.server.create_api_key(taken, &[], None).await;
+        let again = site.server.create_api_key(taken, &[], &[], None).await;
         assert!(matches!(again, Err(ApiKeyError::Taken(name)) if name == taken));
     }
     for bad in ["", "a b", "a:b", &"n".repeat(65), "näh"] {
-        let made = site.server.create_api_key(bad, &[], None).await;
+        let made = site.server.create_api_key(bad, &[], &[], None).await;
         assert!(matches!(made, Err(ApiKeyError::Name(_))), "{bad}");
     }
     let all = site.server.api_keys(10).await.unwrap();

@@ -31,6 +31,8 @@ mod dpop_keys;
 #[cfg(test)]
 mod endings;
 #[cfg(test)]
+mod endpoints;
+#[cfg(test)]
 mod error_codes;
 #[cfg(test)]
 mod floods;

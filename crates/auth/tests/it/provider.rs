@@ -1,6 +1,9 @@
 //! Tokens of an external provider in transparent mode (checklist F10 to F23, G08).
 
-use std::time::{Duration, UNIX_EPOCH};
+use std::{
+    sync::Arc,
+    time::{Duration, UNIX_EPOCH},
+};
 
 use gatewright_auth::{
     Clock as _, Deployment, NewApiKey, ResourceServer, SystemEntropy, Transparent,
@@ -371,6 +374,7 @@ async fn g08_resource_metadata_of_transparent_mode_names_the_provider() {
     let deployment = Deployment::new("https://mcp.example", "/mcp", "Notes");
     let validator =
         Transparent::new(serde_json::from_value(value).unwrap(), &deployment, idp.clock.clone()).unwrap();
+    let validator = Arc::new(validator);
     for path in ["/.well-known/oauth-protected-resource", "/.well-known/oauth-protected-resource/mcp"] {
         let request = Request::get(path).body(axum::body::Body::empty()).unwrap();
         let response = validator.router().oneshot(request).await.unwrap();

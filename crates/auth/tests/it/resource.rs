@@ -202,7 +202,9 @@ async fn f09_f10_and_f11_type_audience_and_issuer_are_exact() {
 #[tokio::test]
 async fn f13_and_f14_a_lack_of_scopes_is_one_challenge_and_wide_scopes_cover() {
     let site = Site::new().await;
-    let response = site.resource_server().insufficient_scope(&["read".into(), "write".into()]);
+    let response = site
+        .resource_server()
+        .insufficient_scope(&gatewright_core::Principal::local(), &["read".into(), "write".into()]);
     assert_eq!(response.status(), 403);
     let challenge = header(&response, "www-authenticate");
     for part in [

@@ -77,7 +77,7 @@ async fn no_list_of_scopes_names_one_twice() {
         assert_eq!((scopes.len(), scopes.contains(&"read".to_owned())), (all, true), "{path}: {body}");
     }
     let missing = ["write", "read", "write"].map(str::to_owned);
-    let response = site.resource_server().insufficient_scope(&missing);
+    let response = site.resource_server().insufficient_scope(&gatewright_core::Principal::local(), &missing);
     let challenge = response.headers()["www-authenticate"].to_str().unwrap();
     assert!(challenge.contains("scope=\"write read\""), "{challenge}");
 }
@@ -99,11 +99,10 @@ async fn the_consent_page_names_a_scope_once() {
 #[tokio::test]
 async fn a_lack_of_scopes_names_them_in_the_challenge_and_in_the_message() {
     let site = Site::new().await;
-    let response = site.resource_server().insufficient_scope(&[
-        "read".into(),
-        "a \"quoted\" one".into(),
-        "write".into(),
-    ]);
+    let response = site.resource_server().insufficient_scope(
+        &gatewright_core::Principal::local(),
+        &["read".into(), "a \"quoted\" one".into(), "write".into()],
+    );
     let challenge = response.headers()["www-authenticate"].to_str().unwrap().to_owned();
     assert!(challenge.contains("scope=\"read write\""), "{challenge}");
     let body: Value = serde_json::from_str(response.body()).unwrap();

@@ -1,6 +1,7 @@
 //! Arguments of `gatewright api-key`.
 
 use clap::{Args, Subcommand};
+use gatewright_core::{MAIN_ENDPOINT, check_endpoint_name};
 
 use super::StoreArgs;
 
@@ -62,10 +63,20 @@ pub struct KeyGrantArgs {
     /// Scope of `auth.scopes` that the key grants; can be repeated. Without any it opens what requires no scope.
     #[arg(long = "scope", value_name = "SCOPE")]
     pub scopes: Vec<String>,
+    /// Endpoint that the key opens, by its name in `endpoints`, or `main`; can be repeated. Default: the main one, and those with `audience: shared`.
+    #[arg(long = "endpoint", value_name = "NAME", value_parser = endpoint)]
+    pub endpoints: Vec<String>,
     /// Days for which the key is accepted.
     #[arg(long, value_name = "DAYS", default_value_t = 90, value_parser = clap::value_parser!(u64).range(1..=3_650))]
     pub days: u64,
     /// Let the key never expire.
     #[arg(long, conflicts_with = "days")]
     pub no_expiry: bool,
+}
+
+fn endpoint(text: &str) -> Result<String, &'static str> {
+    match text {
+        MAIN_ENDPOINT => Ok(text.to_owned()),
+        text => check_endpoint_name(text).map(|()| text.to_owned()),
+    }
 }

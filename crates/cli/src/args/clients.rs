@@ -121,6 +121,9 @@ pub struct ConnectArgs {
     /// Address of the gateway's MCP endpoint. Default: that of the configuration, else http://127.0.0.1:3000/mcp.
     #[arg(long, value_name = "URL", value_parser = address, conflicts_with = "stdio")]
     pub url: Option<String>,
+    /// Endpoint of the configuration that the client gets, by its name in `endpoints`. Default: the main one.
+    #[arg(long, value_name = "NAME", conflicts_with = "url")]
+    pub endpoint: Option<String>,
     /// Let the client start a gateway of its own with the configuration, instead of connecting to a running one. Always so for Claude Desktop,
     /// unless --url is given.
     #[arg(long)]

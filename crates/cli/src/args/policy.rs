@@ -29,6 +29,9 @@ pub struct PolicyExplainArgs {
     /// Subject of the caller.
     #[arg(long, default_value = "anonymous")]
     pub subject: String,
+    /// Endpoint at which the request comes. Default: the main one.
+    #[arg(long, value_name = "NAME")]
+    pub endpoint: Option<String>,
     /// OAuth client of the caller. Default none.
     #[arg(long)]
     pub client: Option<String>,

@@ -47,6 +47,9 @@ fn generate(name: &str, grant: &KeyGrantArgs, json: bool) -> anyhow::Result<()> 
     let made =
         NewApiKey::generate(name, end, &SystemEntropy).map_err(|error| BadConfig(error.to_string()))?;
     let mut fields = json!({"name": name, "hash": made.hash.to_string(), "scopes": grant.scopes});
+    if !grant.endpoints.is_empty() {
+        fields["endpoints"] = json!(grant.endpoints);
+    }
     if end.is_some() {
         fields["expires"] = json!(time(end));
     }
@@ -63,7 +66,7 @@ fn generate(name: &str, grant: &KeyGrantArgs, json: bool) -> anyhow::Result<()> 
 
 async fn create(name: &str, grant: &KeyGrantArgs, store: &StoreArgs) -> anyhow::Result<()> {
     let server = auth_store::open_shared(store).await?;
-    let made = match server.create_api_key(name, &grant.scopes, grant.life()).await {
+    let made = match server.create_api_key(name, &grant.scopes, &grant.endpoints, grant.life()).await {
         Ok(made) => made,
         Err(ApiKeyError::Store(error)) => {
             return Err(anyhow::Error::new(error).context("the key was not made"));
@@ -73,7 +76,7 @@ async fn create(name: &str, grant: &KeyGrantArgs, store: &StoreArgs) -> anyhow::
     let key = made.key.expose_secret();
     if store.json {
         return output::pretty_json(
-            &json!({"key": key, "name": name, "scopes": grant.scopes, "expiresS": made.expires_s}),
+            &json!({"key": key, "name": name, "scopes": grant.scopes, "endpoints": grant.endpoints, "expiresS": made.expires_s}),
         );
     }
     outln!("{key}")?;
@@ -103,7 +106,12 @@ async fn list(most: usize, store: &StoreArgs) -> anyhow::Result<()> {
     for key in keys {
         let created = key.created_s.map_or_else(String::new, |at| time(Some(at)));
         let expires = format!("{}{}", time(key.expires_s), if key.expired { " (over)" } else { "" });
-        outln!("{:<32} {:<10} {created:<20} {expires:<28} {}", key.name, key.origin, key.scopes.join(" "))?;
+        let at = match key.endpoints.is_empty() {
+            true => String::new(),
+            false => format!("  at {}", key.endpoints.join(", ")),
+        };
+        let scopes = key.scopes.join(" ");
+        outln!("{:<32} {:<10} {created:<20} {expires:<28} {scopes}{at}", key.name, key.origin)?;
     }
     Ok(())
 }

@@ -17,6 +17,7 @@ use crate::{
     args::{ConnectArgs, DisconnectArgs, EntryArgs, configuration_here},
     ask,
     clients::{self, files},
+    commands::serve::check_endpoint,
     config::Config,
     environment::environment,
     exit::BadConfig,
@@ -35,12 +36,12 @@ pub fn connect(args: &ConnectArgs) -> anyhow::Result<ExitCode> {
     let by_command = args.stdio || (args.url.is_none() && !client.takes_addresses());
     let (program, arguments, url);
     let way = if by_command {
-        (program, arguments) = command(config.as_deref())?;
+        (program, arguments) = command(config.as_deref(), args.endpoint.as_deref())?;
         Way::Command(&program, &arguments)
     } else {
         url = match &args.url {
             Some(url) => url.clone(),
-            None => address(config.as_deref())?,
+            None => address(config.as_deref(), args.endpoint.as_deref())?,
         };
         Way::Url(&url)
     };
@@ -180,8 +181,8 @@ fn file(entry: &EntryArgs) -> anyhow::Result<PathBuf> {
     }
 }
 
-/// The command line that serves one client with a configuration.
-fn command(config: Option<&Path>) -> anyhow::Result<(String, Vec<String>)> {
+/// The command line that serves one client with a configuration, at one of its endpoints or at the main one.
+fn command(config: Option<&Path>, endpoint: Option<&str>) -> anyhow::Result<(String, Vec<String>)> {
     let Some(config) = config else {
         let problem = "there is no gatewright.yaml in this folder for the client to start the gateway with; name one with --config FILE, let \
                        `gatewright init` write one, or name the address of a running gateway with --url URL";
@@ -195,16 +196,38 @@ fn command(config: Option<&Path>) -> anyhow::Result<(String, Vec<String>)> {
             .into_string()
             .map_err(|path| BadConfig(format!("{} is not UTF-8", path.display())))
     };
-    let arguments = ["serve", "--stdio", "--config"].map(str::to_owned);
-    Ok((text(program)?, arguments.into_iter().chain([text(config)?]).collect()))
+    if endpoint.is_some() {
+        read(&config, endpoint)?;
+    }
+    let at = endpoint.into_iter().flat_map(|name| ["--endpoint", name]);
+    let arguments = ["serve", "--stdio"].into_iter().chain(at).chain(["--config"]).map(str::to_owned);
+    Ok((text(program)?, arguments.chain([text(config)?]).collect()))
 }
 
-/// Address of the endpoint that a configuration makes.
-fn address(config: Option<&Path>) -> anyhow::Result<String> {
-    let Some(path) = config else { return Ok(DEFAULT_URL.to_owned()) };
+/// Reads a configuration, which has the endpoint.
+fn read(path: &Path, endpoint: Option<&str>) -> anyhow::Result<Config> {
     let (config, findings, _) = Config::examine(path)?;
     let Some(config) = config else { return Err(BadConfig::of_file(path, &findings).into()) };
-    let http = config.http;
+    if let Some(name) = endpoint {
+        check_endpoint(&config, name)?;
+    }
+    Ok(config)
+}
+
+/// Address of an endpoint that a configuration makes.
+fn address(config: Option<&Path>, endpoint: Option<&str>) -> anyhow::Result<String> {
+    let path = match (config, endpoint) {
+        (Some(path), _) => path,
+        (None, None) => return Ok(DEFAULT_URL.to_owned()),
+        (None, Some(name)) => {
+            let problem = format!(
+                "there is no gatewright.yaml in this folder that has the endpoint `{name}`; name one with --config FILE, or the address of the \
+                 endpoint with --url URL"
+            );
+            return Err(BadConfig(problem).into());
+        }
+    };
+    let http = read(path, endpoint)?.http;
     let base = match &http.public_url {
         Some(url) => url.as_str().trim_end_matches('/').to_owned(),
         None => {
@@ -212,5 +235,8 @@ fn address(config: Option<&Path>) -> anyhow::Result<String> {
             http.origin_at(SocketAddr::new(host, http.port))
         }
     };
-    Ok(format!("{base}{}", http.path))
+    Ok(match endpoint {
+        None => format!("{base}{}", http.path),
+        Some(name) => format!("{base}{}/{name}", http.path.trim_end_matches('/')),
+    })
 }

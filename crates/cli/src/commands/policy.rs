@@ -44,6 +44,7 @@ struct Case {
     name: Option<String>,
     subject: Option<String>,
     client: Option<String>,
+    endpoint: Option<String>,
     /// Default all.
     scopes: Option<Vec<String>>,
     tool: Option<String>,
@@ -93,6 +94,7 @@ async fn explain(args: PolicyExplainArgs) -> anyhow::Result<ExitCode> {
     let case = Case {
         subject: Some(args.subject),
         client: args.client,
+        endpoint: args.endpoint,
         scopes: Some(args.scopes).filter(|scopes| !scopes.is_empty()),
         tool: args.object.tool,
         resource: args.object.resource,
@@ -131,7 +133,12 @@ async fn decide(
 ) -> anyhow::Result<Decided> {
     let scopes = case.scopes.as_ref().map_or(Scopes::All, |scopes| Scopes::parse(&scopes.join(" ")));
     let subject = case.subject.as_deref().unwrap_or("anonymous").into();
-    let principal = Principal { subject, client_id: case.client.as_deref().map(Into::into), scopes };
+    let principal = Principal {
+        subject,
+        client_id: case.client.as_deref().map(Into::into),
+        scopes,
+        endpoint: case.endpoint.as_deref().map(Into::into),
+    };
     let caller = Caller::new(principal);
     let view = running.gateway().registry().ready_view(&caller).await;
     let mut arguments = case.arguments.clone();

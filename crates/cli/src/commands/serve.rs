@@ -3,11 +3,13 @@
 use std::{path::PathBuf, process::ExitCode};
 
 use gatewright::{Guard, Running};
+use gatewright_findings::nearest;
 use tokio_util::sync::CancellationToken;
 
 use crate::{
     args::ServeArgs,
     config::Config,
+    exit::BadConfig,
     logging, pins,
     reload::{self, CertificateFiles, Loaded, Reloader},
     signals::stop_signal,
@@ -25,6 +27,9 @@ pub async fn run(mut args: ServeArgs) -> anyhow::Result<ExitCode> {
     http.host = args.host.unwrap_or(http.host);
     http.port = args.port.unwrap_or(http.port);
     let config = loaded.config.clone();
+    if let Some(endpoint) = &args.endpoint {
+        check_endpoint(&config, endpoint)?;
+    }
     let stop = stop_signal()?;
     let (guard, builder) = guard::open(&config, config.telemetry.collector()?).await?;
     let starter = AppStarter::new(guard.user_tokens().clone());
@@ -43,7 +48,10 @@ pub async fn run(mut args: ServeArgs) -> anyhow::Result<ExitCode> {
         tokio::spawn(pins::keep(path, registry.pins()))
     });
     let served = match args.stdio {
-        true => serve_over_stdio(&running, guard, reloader, stop).await,
+        true => {
+            let endpoint = args.endpoint.as_deref();
+            serve_over_stdio(&running, endpoint, guard, reloader, stop).await
+        }
         false => serve_over_http(&running, &config, guard, reloader, stop).await,
     };
     names.abort();
@@ -51,6 +59,23 @@ pub async fn run(mut args: ServeArgs) -> anyhow::Result<ExitCode> {
     running.stop().await;
     served?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// Checks that the configuration has the endpoint `name`.
+///
+/// # Errors
+/// It has none of this name.
+pub fn check_endpoint(config: &Config, name: &str) -> Result<(), BadConfig> {
+    if config.endpoints.contains_key(name) {
+        return Ok(());
+    }
+    let known = || config.endpoints.keys().map(String::as_str);
+    let meant = match nearest(name, known()) {
+        Some(near) => format!("did you mean `{near}`?"),
+        None if config.endpoints.is_empty() => "it has no `endpoints`".to_owned(),
+        None => format!("it has: {}", known().collect::<Vec<_>>().join(", ")),
+    };
+    Err(BadConfig(format!("the configuration has no endpoint `{name}`; {meant}")))
 }
 
 /// Registers the sections that are applied without a restart.
@@ -69,6 +94,11 @@ fn apply_changes(reloader: &mut Reloader, running: &Running, guard: &Guard) {
         registry.adopt_pins(&config.pin_file.pins);
         Ok(())
     });
+    let registry = running.gateway().registry().clone();
+    reloader.live(vec!["endpoints"], move |config| {
+        registry.set_endpoints(&config.endpoints);
+        Ok(())
+    });
     let limits = guard.limits().clone();
     reloader.live(vec!["rateLimits"], move |config| {
         limits.replace(config.rate_limits.clone());
@@ -81,13 +111,14 @@ fn apply_changes(reloader: &mut Reloader, running: &Running, guard: &Guard) {
 
 async fn serve_over_stdio(
     running: &Running,
+    endpoint: Option<&str>,
     guard: Guard,
     reloader: Reloader,
     stop: CancellationToken,
 ) -> anyhow::Result<()> {
     let background = stop.child_token();
     let reloading = tokio::spawn(reloader.run(background.clone()));
-    let served = guard.serve_stdio(running, stop).await.map_err(guard::explain);
+    let served = guard.serve_stdio(running, endpoint, stop).await.map_err(guard::explain);
     background.cancel();
     reloading.await?;
     served

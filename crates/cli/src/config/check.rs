@@ -4,7 +4,7 @@ use std::{collections::HashSet, net::SocketAddr};
 
 use gatewright::executions_are_stored;
 use gatewright_auth::config::Mode;
-use gatewright_core::check_app_id;
+use gatewright_core::{AccessMode, check_app_id};
 use gatewright_findings::{Finding, escape, nearest};
 use gatewright_operator::{admin::AdminConfig, telemetry::OtlpConfig};
 use gatewright_upstream::UpstreamAuth;
@@ -43,10 +43,13 @@ const AUTH: &[&str] = &[
     "/http/tls",
 ];
 
-const CHECKS: [Check; 15] = [
+const CHECKS: [Check; 18] = [
     check(&[], &[], apps),
     check(&["http"], &[], http),
     check(&["http", "auth"], &["/http/cluster", "/auth/tokenStorage"], cluster::findings),
+    check(&["endpoints"], &[], endpoints),
+    check(&["endpoints"], &["/codecall/enabled"], endpoints_without_code_mode),
+    check(&["endpoints", "auth"], &["/auth/mode", "/auth/scopes"], endpoint_scopes),
     check(&["codecall"], &[], codecall),
     check(&["executions"], &["/executions/maxBytes"], executions),
     check(&["approvals"], &[], approvals),
@@ -102,6 +105,60 @@ fn apps(config: &Config) -> Vec<Finding> {
 fn http(config: &Config) -> Vec<Finding> {
     let problems = config.http.problems().into_iter();
     problems.map(|wrong| Finding::at(&format!("http.{}", wrong.path), wrong.problem)).collect()
+}
+
+fn endpoint_pointer(name: &str) -> String {
+    format!("/endpoints/{}", escape(name))
+}
+
+fn endpoints(config: &Config) -> Vec<Finding> {
+    let mut found = Vec::new();
+    for (name, endpoint) in &config.endpoints {
+        for wrong in endpoint.problems(name) {
+            let below = if wrong.path.is_empty() { String::new() } else { format!("/{}", wrong.path) };
+            let pointer = format!("{}{}", endpoint_pointer(name), below.replace('.', "/"));
+            found.push(Finding::new(&pointer, wrong.problem));
+        }
+    }
+    found
+}
+
+fn endpoints_without_code_mode(config: &Config) -> Vec<Finding> {
+    let is_code = |mode: &Option<AccessMode>| *mode == Some(AccessMode::Code) && !config.codecall.enabled;
+    let wrong = config.endpoints.iter().filter(|(_, endpoint)| is_code(&endpoint.mode));
+    let problem =
+        "`code` needs code mode, and `codecall.enabled` is false; set it to true, or remove this key";
+    wrong.map(|(name, _)| Finding::new(&format!("{}/mode", endpoint_pointer(name)), problem)).collect()
+}
+
+/// Scopes that an endpoint requires and no token can have; and audiences where nobody looks at them.
+fn endpoint_scopes(config: &Config) -> Vec<Finding> {
+    let (mut found, grantable) = (Vec::new(), config.auth.grantable());
+    for (name, endpoint) in &config.endpoints {
+        let pointer = endpoint_pointer(name);
+        if endpoint.expected_audience.is_some() && config.auth.mode != Mode::Transparent {
+            let problem = "counts in `auth.mode: transparent` only: tokens of this server are issued for the address of the endpoint; remove this key";
+            found.push(Finding::new(&format!("{pointer}/expectedAudience"), problem));
+        }
+        if config.auth.mode == Mode::Orchestrated {
+            let unreachable = endpoint.scopes.iter().enumerate();
+            found.extend(
+                unreachable
+                    .filter(|(_, scope)| !grantable.allows(scope))
+                    .map(|(at, scope)| unreachable_scope(config, &format!("{pointer}/scopes/{at}"), scope)),
+            );
+        }
+    }
+    found
+}
+
+fn unreachable_scope(config: &Config, pointer: &str, scope: &str) -> Finding {
+    let nearest = nearest(scope, config.auth.scopes.keys().map(String::as_str));
+    let meant = nearest.map_or_else(String::new, |scope| format!(", or did you mean `{scope}`?"));
+    Finding::new(
+        pointer,
+        format!("is not one of `auth.scopes`, so no token can have it; add it there{meant}"),
+    )
 }
 
 fn codecall(config: &Config) -> Vec<Finding> {
@@ -182,11 +239,8 @@ fn unreachable_scopes(config: &Config) -> Vec<Finding> {
         all.extend(options.prompts.iter().map(|(name, rule)| (place("prompts", name), &rule.scopes)));
         for (place, scopes) in all {
             for (at, _) in scopes.iter().enumerate().filter(|(_, scope)| !grantable.allows(scope)) {
-                let nearest = nearest(&scopes[at], config.auth.scopes.keys().map(String::as_str));
-                let meant = nearest.map_or_else(String::new, |scope| format!(", or did you mean `{scope}`?"));
-                let problem =
-                    format!("is not one of `auth.scopes`, so no token can have it; add it there{meant}");
-                found.push(Finding::new(&format!("{}{place}/{at}", pointer_of(id)), problem));
+                let pointer = format!("{}{place}/{at}", pointer_of(id));
+                found.push(unreachable_scope(config, &pointer, &scopes[at]));
             }
         }
     }

@@ -25,14 +25,14 @@ mod shown;
 mod source;
 mod telemetry;
 
-use std::net::SocketAddr;
+use std::{collections::BTreeMap, net::SocketAddr, sync::Arc};
 
 pub use app::{AppConfig, AppKind, Builtin};
 pub use file::{format_of, value as value_of};
 use gatewright::{AuditConfig, GuardConfig};
 use gatewright_auth::{AuthConfig, Deployment};
 use gatewright_codecall::CodeCallConfig;
-use gatewright_core::{Approvals, ToolNames};
+use gatewright_core::{Approvals, EndpointConfig, Endpoints, ToolNames};
 use gatewright_executions::ExecutionsConfig;
 use gatewright_operator::{admin::AdminConfig, limits::RateLimitRule, telemetry::OtlpConfig};
 use gatewright_server::HttpConfig;
@@ -58,6 +58,9 @@ pub struct Config {
     pub http: HttpConfig,
     /// Apps by id. Tools are called `<id>:<tool>`.
     pub apps: IndexMap<String, AppConfig>,
+    /// Endpoints beside the main one, by name: 1 to 64 lower-case letters, digits and `-`. Each is served at `<http.path>/<name>`, with a part of the
+    /// apps and tools.
+    pub endpoints: BTreeMap<String, EndpointConfig>,
     /// Code mode.
     pub codecall: CodeCallConfig,
     /// Journals of scripts.
@@ -128,7 +131,8 @@ impl Config {
     /// The deployment when the server listens at `address`: reached at `http.publicUrl`, else at that address.
     pub fn deployment(&self, address: SocketAddr) -> Deployment {
         let deployment = gatewright::deployment(&self.http, &self.info.name, address);
-        Deployment { redact: self.logging.redact.clone(), ..deployment }
+        let endpoints = Arc::new(Endpoints::new(&self.endpoints));
+        Deployment { redact: self.logging.redact.clone(), endpoints, ..deployment }
     }
 
     /// The sections about everything around the gateway. Traces are sent to `otlp`.
@@ -137,6 +141,7 @@ impl Config {
             name: self.info.name.clone(),
             version: self.info.version.clone(),
             http: self.http.clone(),
+            endpoints: self.endpoints.clone(),
             auth: self.auth.clone(),
             rate_limits: self.rate_limits.clone(),
             executions: self.executions.clone(),

@@ -27,6 +27,7 @@ impl Sections {
             info: reader.section("info"),
             http: reader.section("http"),
             apps: reader.apps(),
+            endpoints: reader.section("endpoints"),
             codecall: reader.section("codecall"),
             executions: reader.section("executions"),
             rate_limits: reader.section("rateLimits"),

@@ -1,11 +1,12 @@
 //! The authorization server of a configuration without its endpoints, for commands that work on its store.
 
-use std::{net::SocketAddr, path::Path};
+use std::{net::SocketAddr, path::Path, sync::Arc};
 
 use gatewright_auth::{
     AuthConfig, AuthorizationServer,
     config::{Mode, StorageKind},
 };
+use gatewright_core::Endpoints;
 
 use super::guard;
 use crate::{
@@ -28,7 +29,8 @@ pub async fn open(
     }
     // The running server writes its audit file; this command reports to its own log.
     let address = SocketAddr::new(config.http.host, config.http.port);
-    config.guard(None).authorization_server(address, None).await.map_err(guard::explain)
+    let endpoints = Arc::new(Endpoints::new(&config.endpoints));
+    config.guard(None).authorization_server(address, endpoints, None).await.map_err(guard::explain)
 }
 
 /// Opens a store that running servers share, for commands on their tokens, users and clients.

@@ -29,7 +29,8 @@ pub async fn start_with(
     builder: Builder,
     own_files: &[PathBuf],
 ) -> anyhow::Result<Running> {
-    let mut builder = builder.tool_names(config.tool_names).pins(config.pin_file.pins.clone());
+    let mut builder = builder.tool_names(config.tool_names).endpoints(config.endpoints.clone());
+    builder = builder.pins(config.pin_file.pins.clone());
     for (id, app) in &config.apps {
         builder = builder.app_with(id, apps.start(id, app, &config.codecall).await?, app.options());
     }

@@ -31,6 +31,8 @@ mod describe;
 #[cfg(test)]
 mod documentation;
 #[cfg(test)]
+mod endpoints;
+#[cfg(test)]
 mod eval;
 #[cfg(test)]
 mod eval_context;

@@ -7,7 +7,7 @@ use std::{
 };
 
 use gatewright_core::{
-    Caller, Scopes,
+    Caller, Principal, Scopes,
     rmcp::model::{ReadResourceResult, ResourceContents},
 };
 
@@ -47,28 +47,34 @@ impl Kept {
     }
 }
 
-/// Subject and client, and the scopes that they had: another client of the same user is another owner.
+/// Subject, client and endpoint, and the scopes that they had: another client of the same user is another owner.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Owner(Arc<str>, Option<Arc<str>>, Scopes);
+pub(crate) struct Owner {
+    subject: Arc<str>,
+    client: Option<Arc<str>>,
+    endpoint: Option<Arc<str>>,
+    scopes: Scopes,
+}
 
 impl Owner {
     pub(crate) fn of(caller: &Caller) -> Self {
-        let principal = caller.principal();
-        Self(principal.subject.clone(), principal.client_id.clone(), principal.scopes.clone())
+        let Principal { subject, client_id, scopes, endpoint } = Principal::clone(caller.principal());
+        Self { subject, client: client_id, endpoint, scopes }
     }
 
     /// Returns `true` if results of both count together: a user may register any number of clients.
     fn shares_room_with(&self, other: &Self) -> bool {
-        self.0 == other.0
+        self.subject == other.subject
     }
 
     /// Returns `true` if `reader` may read what this owner's calls returned: it has every scope that they were made with.
     fn lets_read(&self, reader: &Self) -> bool {
-        let has_all = match &self.2 {
-            Scopes::All => reader.2 == Scopes::All,
-            Scopes::Granted(scopes) => scopes.iter().all(|scope| reader.2.allows(scope)),
+        let has_all = match &self.scopes {
+            Scopes::All => reader.scopes == Scopes::All,
+            Scopes::Granted(scopes) => scopes.iter().all(|scope| reader.scopes.allows(scope)),
         };
-        (&self.0, &self.1) == (&reader.0, &reader.1) && has_all
+        let named = |one: &Self| (one.subject.clone(), one.client.clone(), one.endpoint.clone());
+        named(self) == named(reader) && has_all
     }
 }
 
@@ -158,13 +164,13 @@ mod tests {
     use super::*;
 
     fn owner(subject: &str, client: Option<&str>) -> Owner {
-        Owner(subject.into(), client.map(Into::into), Scopes::All)
+        Owner { subject: subject.into(), client: client.map(Into::into), endpoint: None, scopes: Scopes::All }
     }
 
     #[test]
     fn a_result_is_not_read_after_a_scope_was_given_up() {
         let (kept, now) = (KeptResults::default(), Instant::now());
-        let with = |scopes: &str| Owner("ada".into(), Some("desk".into()), Scopes::parse(scopes));
+        let with = |scopes: &str| Owner { scopes: Scopes::parse(scopes), ..owner("ada", Some("desk")) };
         let uri = kept.keep_at(&with("crm:read crm:write"), "[1]".to_owned(), now).unwrap();
         for (scopes, may) in [
             ("crm:write crm:read", true),
@@ -176,7 +182,10 @@ mod tests {
             assert_eq!(kept.find(&uri, &with(scopes), now).is_some(), may, "{scopes}");
         }
         let of_all = kept.keep_at(&owner("ada", None), "[1]".to_owned(), now).unwrap();
-        assert_eq!(kept.find(&of_all, &Owner("ada".into(), None, Scopes::parse("crm:read")), now), None);
+        assert_eq!(
+            kept.find(&of_all, &Owner { scopes: Scopes::parse("crm:read"), ..owner("ada", None) }, now),
+            None
+        );
     }
 
     #[test]
@@ -185,7 +194,9 @@ mod tests {
         let ada = owner("ada", Some("desk"));
         let uri = kept.keep_at(&ada, "[1]".to_owned(), now).unwrap();
         assert_eq!(kept.find(&uri, &ada, now).as_deref(), Some("[1]"));
-        for other in [owner("bob", Some("desk")), owner("ada", None), owner("ada", Some("phone"))] {
+        let elsewhere = Owner { endpoint: Some("support".into()), ..ada.clone() };
+        for other in [owner("bob", Some("desk")), owner("ada", None), owner("ada", Some("phone")), elsewhere]
+        {
             assert_eq!(kept.find(&uri, &other, now), None);
         }
         assert_eq!(kept.find(&uri, &ada, now + KEPT_FOR), None);

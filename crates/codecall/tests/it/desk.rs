@@ -146,8 +146,12 @@ pub(crate) async fn client(config: Value, scopes: &str) -> Client {
         ..AppOptions::default()
     };
     let served = Served::start(made(config), "desk", Desk, options).await;
-    let principal =
-        Principal { subject: "ada".into(), client_id: Some("editor".into()), scopes: Scopes::parse(scopes) };
+    let principal = Principal {
+        subject: "ada".into(),
+        client_id: Some("editor".into()),
+        scopes: Scopes::parse(scopes),
+        endpoint: None,
+    };
     let notes = Notes::default();
     Client { service: served.connect(principal, notes.clone()).await, notes, _served: served }
 }

@@ -89,7 +89,8 @@ impl ClientHandler for Follower {
 }
 
 async fn follower(served: &Served, subject: &str) -> RunningService<RoleClient, Follower> {
-    let principal = Principal { subject: subject.into(), client_id: None, scopes: Scopes::All };
+    let principal =
+        Principal { subject: subject.into(), client_id: None, scopes: Scopes::All, endpoint: None };
     let lifecycle = ClientLifecycleMode::Discover { preferred_versions: vec![ProtocolVersion::LATEST] };
     served.connect_in(principal, Follower, lifecycle).await
 }

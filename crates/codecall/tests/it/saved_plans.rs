@@ -154,7 +154,12 @@ async fn a_plan_has_the_rights_of_its_caller_and_no_others() {
     ];
     let planned = Planned::new(json!({}), &files).await;
     let of = async |scopes: &str| {
-        let principal = Principal { subject: "ada".into(), client_id: None, scopes: Scopes::parse(scopes) };
+        let principal = Principal {
+            subject: "ada".into(),
+            client_id: None,
+            scopes: Scopes::parse(scopes),
+            endpoint: None,
+        };
         Client(planned.served.connect(principal, ()).await)
     };
     let allowed = of("secret").await.call("plans:read_secret", json!({})).await;

@@ -199,7 +199,8 @@ impl Served {
 
     /// A client of `subject` that answers requests with `handler`.
     pub async fn client_with<H: ClientHandler>(&self, subject: &str, handler: H) -> Client<H> {
-        let principal = Principal { subject: subject.into(), client_id: None, scopes: Scopes::All };
+        let principal =
+            Principal { subject: subject.into(), client_id: None, scopes: Scopes::All, endpoint: None };
         Client(self.connect(principal, handler).await)
     }
 }

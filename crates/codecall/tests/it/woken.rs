@@ -294,7 +294,7 @@ impl Authenticator for Owners {
         Box::pin(std::future::ready(*self.until.lock().unwrap()))
     }
 
-    fn insufficient_scope(&self, _: &[String]) -> AuthRefusal {
+    fn insufficient_scope(&self, _: &Principal, _: &[String]) -> AuthRefusal {
         unreachable!("nobody comes over HTTP")
     }
 }

@@ -224,6 +224,7 @@ pub(crate) fn caller(principal: &Principal) -> Markup {
             (text::line(&principal.subject, 60))
             @if let Some(client) = &principal.client_id { " with " (text::line(client, 60)) }
         }
+        @if let Some(endpoint) = &principal.endpoint { " at " (endpoint) }
     }
 }
 

@@ -171,6 +171,7 @@ pub(super) fn owner(head: &Head) -> Markup {
         @else {
             (text::line(&head.owner.subject, 60))
             @if let Some(client) = client { " with " (text::line(client, 60)) }
+            @if let Some(endpoint) = &head.owner.endpoint { " at " (text::line(endpoint, 60)) }
         }
     }
 }

@@ -3,6 +3,9 @@
 
 mod caller;
 mod decided;
+mod endpoint;
+mod endpoints;
+mod letters;
 mod mode;
 mod permit;
 mod permitted;
@@ -15,6 +18,11 @@ mod view;
 
 pub use caller::{Audience, Caller, SessionRef};
 pub(crate) use decided::NeededApproval;
+pub(crate) use endpoint::Reach;
+pub use endpoint::{
+    Endpoint, EndpointAudience, EndpointConfig, MAIN_ENDPOINT, check_endpoint_name, fits_tool,
+};
+pub use endpoints::{EndpointName, Endpoints};
 pub use mode::AccessMode;
 pub use permit::{CallContext, Permit};
 pub(crate) use permitted::SubscribedItem;

@@ -6,8 +6,10 @@ use std::sync::Arc;
 
 use rmcp::{RoleServer, service::RequestContext};
 
-use super::{Caller, decided::Cleared};
-use crate::{Approvals, Decision, Policies, PolicyObject, PolicyRequest, Principal, protocol::Era};
+use super::{Caller, decided::Cleared, endpoint::Reach};
+use crate::{
+    Approvals, Decision, Forbidden, Policies, PolicyObject, PolicyRequest, Principal, protocol::Era,
+};
 
 /// Proof that a [`View`](super::View) lets a caller use something. Nothing else makes one.
 #[derive(Debug, Clone)]
@@ -15,11 +17,18 @@ pub struct Permit {
     caller: Caller,
     /// Policies on its requests, if there are any.
     policies: Option<Arc<Policies>>,
+    /// The selection of its endpoint.
+    reach: Reach,
 }
 
 impl Permit {
-    pub(super) fn new(caller: Caller, policies: Option<Arc<Policies>>) -> Self {
-        Self { caller, policies }
+    pub(super) fn new(caller: Caller, policies: Option<Arc<Policies>>, reach: Reach) -> Self {
+        Self { caller, policies, reach }
+    }
+
+    /// The part of the gateway that the caller reaches.
+    pub(super) fn reach(&self) -> &Reach {
+        &self.reach
     }
 
     /// The caller that was permitted.
@@ -33,6 +42,9 @@ impl Permit {
         object: PolicyObject<'_>,
         request: impl FnOnce() -> PolicyRequest<'a>,
     ) -> Decision {
+        if !self.reach.has(&object) {
+            return Decision::Forbid(Forbidden::NotPermitted);
+        }
         match (&self.policies, object) {
             (Some(policies), _) => policies.decide(&request()),
             (None, PolicyObject::Tool(tool)) => Approvals::default().decide(&tool),
@@ -45,9 +57,13 @@ impl Permit {
         self.policies.as_ref().map(|policies| policies.approvals.clone()).unwrap_or_default()
     }
 
-    /// Returns `false` if no request of the caller for `object` can pass the policies.
+    /// Returns `false` if no request of the caller for `object` can pass its endpoint and the policies.
     pub(super) fn may(&self, object: &PolicyObject<'_>) -> bool {
-        self.policies.as_ref().is_none_or(|policies| policies.may_permit(self.caller.principal(), object))
+        self.reach.has(object)
+            && self
+                .policies
+                .as_ref()
+                .is_none_or(|policies| policies.may_permit(self.caller.principal(), object))
     }
 
     /// The context of a request that the policies let pass.

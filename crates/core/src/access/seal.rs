@@ -1,6 +1,6 @@
 //! Values that go out to one caller and come back from it: ids of tasks, and the state of a request that asks for input.
 //!
-//! Both are encrypted and authenticated (AES-256-GCM) for subject and client of the caller and for the object they belong to, so that
+//! Both are encrypted and authenticated (AES-256-GCM) for subject, client and endpoint of the caller and for the object they belong to, so that
 //! nobody else can use them, or read what the server wrote there. Records in shared stores are sealed the same way.
 
 use aws_lc_rs::{
@@ -195,7 +195,8 @@ fn about(kind: &str, object: &str, principal: &Principal) -> Vec<u8> {
     let client = principal.client_id.as_deref();
     let parts = [kind, object, &principal.subject, client.unwrap_or_default()];
     let mut about = vec![u8::from(client.is_some())];
-    for part in parts {
+    // The main endpoint adds nothing.
+    for part in parts.into_iter().chain(principal.endpoint.as_deref()) {
         about.extend_from_slice(&(part.len() as u64).to_be_bytes());
         about.extend_from_slice(part.as_bytes());
     }
@@ -208,11 +209,16 @@ mod tests {
     use crate::Scopes;
 
     fn principal(subject: &str, client: Option<&str>) -> Principal {
-        Principal { subject: subject.into(), client_id: client.map(Into::into), scopes: Scopes::All }
+        Principal {
+            subject: subject.into(),
+            client_id: client.map(Into::into),
+            scopes: Scopes::All,
+            endpoint: None,
+        }
     }
 
     #[test]
-    fn only_the_same_subject_and_client_open_a_task_and_only_with_the_same_key() {
+    fn only_the_same_subject_client_and_endpoint_open_a_task_and_only_with_the_same_key() {
         let sealer = Sealer::new(&SealKey::derived(b"shared"));
         let task = OpenTask {
             app: "a".to_owned(),
@@ -224,8 +230,12 @@ mod tests {
         let sealed = sealer.task(&ada, &task);
         assert_eq!(sealer.open_task(&ada, &sealed), Some(task.clone()));
         assert_eq!(Sealer::new(&SealKey::derived(b"shared")).open_task(&ada, &sealed), Some(task));
-        for other in [principal("bob", Some("desk")), principal("ada", Some("other")), principal("ada", None)]
-        {
+        for other in [
+            principal("bob", Some("desk")),
+            principal("ada", Some("other")),
+            principal("ada", None),
+            ada.clone().at(Some("support".into())),
+        ] {
             assert_eq!(sealer.open_task(&other, &sealed), None, "{other:?}");
         }
         assert_eq!(Sealer::new(&SealKey::random()).open_task(&ada, &sealed), None);

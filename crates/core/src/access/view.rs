@@ -5,7 +5,8 @@ use std::{borrow::Cow, collections::HashSet, sync::Arc};
 use rmcp::model::{Prompt, Reference, Resource, ResourceTemplate};
 
 use super::{
-    Caller, OpenTask,
+    Caller, OpenTask, Reach,
+    letters::Letters,
     permit::Permit,
     permitted::{
         Completion, Permitted, PermittedTool, PromptItem, ResourceItem, SubscribedItem, TaskItem, WholeApp,
@@ -29,7 +30,8 @@ pub enum Denied {
     Policies,
 }
 
-/// A caller's items at one moment: those of all apps, and those that apps keep for this caller alone.
+/// A caller's items at one moment: those of all apps, and those that apps keep for this caller alone. Of a caller at an endpoint, it has those that the
+/// endpoint offers; nothing else exists for that caller.
 #[derive(Debug)]
 pub struct View {
     shared: Arc<Snapshot>,
@@ -54,8 +56,9 @@ impl View {
         own: Vec<Arc<OwnItems>>,
         caller: Caller,
         policies: Option<Arc<Policies>>,
+        reach: Reach,
     ) -> Self {
-        Self { shared, own, permit: Permit::new(caller, policies), unavailable: Vec::new() }
+        Self { shared, own, permit: Permit::new(caller, policies, reach), unavailable: Vec::new() }
     }
 
     /// The same, with the apps that have no connection for the caller.
@@ -139,7 +142,8 @@ impl View {
     }
 
     fn known_apps(&self) -> impl Iterator<Item = &AppEntry> {
-        self.shared.apps.iter().filter(|app| self.allows(&app.options.scopes))
+        let reach = self.permit.reach();
+        self.shared.apps.iter().filter(|app| reach.has_app(&app.id) && self.allows(&app.options.scopes))
     }
 
     fn unavailable_app(&self, app: &AppEntry) -> Option<UnavailableApp> {
@@ -252,6 +256,9 @@ impl View {
     /// A task that was opened for this caller: its scopes are those of the tool, then and now.
     pub(crate) fn task(&self, task: OpenTask) -> Result<Permitted<TaskItem>, Denied> {
         let owner = self.shared.app(&task.app).ok_or(Denied::Unknown)?;
+        if !self.permit.reach().has_tool_named(&task.app, &task.tool) {
+            return Err(Denied::Unknown);
+        }
         self.check(&owner.options.scopes)?;
         self.check(&task.scopes)?;
         if let Some(tool) = self.find_tool(&task.tool) {
@@ -265,12 +272,13 @@ impl View {
 
     /// The apps whose own scopes the caller has.
     pub(crate) fn apps(&self) -> Vec<Permitted<WholeApp>> {
-        let apps = self.shared.apps.iter().filter(|app| self.allows(&app.options.scopes));
-        apps.map(|app| Permitted::new(app.clone(), String::new(), self.permit.clone())).collect()
+        self.known_apps().map(|app| Permitted::new(app.clone(), String::new(), self.permit.clone())).collect()
     }
 
     fn check(&self, scopes: &[String]) -> Result<(), Denied> {
-        let missing = self.caller().principal().missing(scopes);
+        let principal = self.caller().principal();
+        let mut missing = principal.missing(self.permit.reach().scopes());
+        missing.extend(principal.missing(scopes));
         if missing.is_empty() {
             return Ok(());
         }
@@ -285,7 +293,8 @@ impl View {
     }
 
     fn allows(&self, scopes: &[String]) -> bool {
-        scopes.iter().all(|scope| self.caller().principal().scopes.allows(scope))
+        let granted = &self.caller().principal().scopes;
+        self.permit.reach().scopes().iter().chain(scopes).all(|scope| granted.allows(scope))
     }
 
     fn permitted<T, K>(&self, item: &Owned<T>) -> Result<Permitted<K>, Denied> {
@@ -303,7 +312,8 @@ impl View {
     fn find_tool(&self, name: &str) -> Option<&Arc<ToolEntry>> {
         let shared = self.shared.tool(name);
         let mut own = self.own.iter().filter_map(|own| own.items.tool(name));
-        own.find(|tool| shared.is_none_or(|shared| shared.app_id == tool.app_id)).or(shared)
+        let found = own.find(|tool| shared.is_none_or(|shared| shared.app_id == tool.app_id)).or(shared);
+        found.filter(|tool| self.permit.reach().has(&tool.policy_object()))
     }
 
     fn find<'v, T: PublicKey>(
@@ -317,7 +327,8 @@ impl View {
             let (app, key) = key.split_once(':')?;
             self.own.iter().find(|own| *own.app_id == *app)?.items.find(&items, key)
         };
-        shared.or_else(own).or_else(prefixed)
+        let found = shared.or_else(own).or_else(prefixed);
+        found.filter(|item| self.permit.reach().has(&T::policy_object(&item.owner, &item.local)))
     }
 
     /// Returns `true` if `owner` lists the resource `local` for this caller, in these words.
@@ -375,6 +386,9 @@ impl View {
         let mut seen: HashSet<(Arc<str>, usize)> = HashSet::new();
         let mut add = |owner: &AppEntry, local: &str| {
             // Each is an ending of `uri`: its length names it.
+            if !self.permit.reach().has_resources(&owner.id) {
+                return;
+            }
             if is_own_uri(local) || !seen.insert((owner.id.clone(), local.len())) {
                 return;
             }
@@ -418,27 +432,4 @@ impl View {
 
 fn scheme(uri: &str) -> Option<&str> {
     uri.split_once(':').map(|(scheme, _)| scheme)
-}
-
-/// The number of each letter of a name, by its lowest five bits.
-struct Letters {
-    counts: [u8; 32],
-    length: usize,
-}
-
-impl Letters {
-    fn of(name: &str) -> Self {
-        let mut counts = [0_u8; 32];
-        for byte in name.bytes() {
-            let count = &mut counts[usize::from(byte & 31)];
-            *count = count.saturating_add(1);
-        }
-        Self { counts, length: name.len() }
-    }
-
-    /// Letters that two names share, in thousandths of the letters of both.
-    fn shared(&self, other: &Self) -> usize {
-        let shared: usize = self.counts.iter().zip(&other.counts).map(|(a, b)| usize::from(*a.min(b))).sum();
-        2_000 * shared / (self.length + other.length).max(1)
-    }
 }

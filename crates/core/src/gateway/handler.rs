@@ -22,7 +22,7 @@ impl ServerHandler for Gateway {
     fn get_info(&self) -> ServerConfig {
         let mut info =
             ServerConfig::new(self.capabilities()).with_server_info(self.shared.config.info.clone());
-        info.instructions = self.instructions(None);
+        info.instructions = self.instructions(None, None);
         info
     }
 
@@ -40,7 +40,7 @@ impl ServerHandler for Gateway {
             let _ = self.session.opened_by.set(caller.clone().in_session(self.session.this.clone()));
             context.peer.set_peer_info(request.clone());
             let mut agreed = self.negotiate_initialize(&request)?;
-            agreed.instructions = self.instructions(caller.mode());
+            (agreed.server_info, agreed.instructions) = self.introduction(&caller);
             Ok(agreed)
         };
         self.operate("initialize", About::Nothing, context, work).await
@@ -50,7 +50,7 @@ impl ServerHandler for Gateway {
         let work = async |caller: Caller, _| {
             let versions = self.supported_protocol_versions().into_owned();
             let mut info = self.get_info();
-            info.instructions = self.instructions(caller.mode());
+            (info.server_info, info.instructions) = self.introduction(&caller);
             Ok(DiscoverResult::from_server_info(versions, info))
         };
         self.operate("server/discover", About::Nothing, context, work).await

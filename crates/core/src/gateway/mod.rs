@@ -32,8 +32,8 @@ use rmcp::{
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 use crate::{
-    AccessMode, AppEntry, Caller, Claimant, Invoker, Observer, Plugin, Principal, Registry, SessionRef,
-    observe::Observers,
+    AccessMode, AppEntry, Caller, Claimant, Endpoint, Invoker, Observer, Plugin, Principal, Registry,
+    SessionRef, observe::Observers,
 };
 use log_levels::LogLevels;
 use subscriptions::{Followed, SubscriptionTable};
@@ -194,16 +194,33 @@ impl Gateway {
         capabilities
     }
 
-    fn instructions(&self, mode: Option<AccessMode>) -> Option<String> {
-        let own = self.shared.config.instructions.clone();
+    /// The text for a model that connects in this mode: to the main endpoint, or to `endpoint`.
+    fn instructions(&self, mode: Option<AccessMode>, endpoint: Option<&Endpoint>) -> Option<String> {
+        let own = endpoint.map_or(&self.shared.config.instructions, |at| &at.config.instructions).clone();
         let plugins = self.shared.plugins.iter().filter(|_| mode != Some(AccessMode::Direct));
         let parts: Vec<String> =
             own.into_iter().chain(plugins.filter_map(|plugin| plugin.instructions())).collect();
         (!parts.is_empty()).then(|| parts.join("\n\n"))
     }
 
-    /// The access mode of a client of `principal` that asks for `asked`: the one that the configuration sets comes first.
+    /// The name of the server at `endpoint`, and the text for a model that connects there in the mode of `caller`.
+    fn introduction(&self, caller: &Caller) -> (Implementation, Option<String>) {
+        let endpoint = self.shared.registry.endpoints().of(caller.principal());
+        let mut info = self.shared.config.info.clone();
+        if let Some(endpoint) = &endpoint {
+            info.title = endpoint.config.title.clone().or(info.title);
+            info.description = endpoint.config.description.clone().or(info.description);
+        }
+        (info, self.instructions(caller.mode(), endpoint.as_deref()))
+    }
+
+    /// The access mode of a client of `principal` that asks for `asked`: the one that the configuration sets comes first, and that of the
+    /// endpoint before all others.
     fn mode(&self, principal: &Principal, asked: Option<AccessMode>) -> Option<AccessMode> {
+        let endpoint = self.shared.registry.endpoints().of(principal);
+        if let Some(mode) = endpoint.and_then(|endpoint| endpoint.config.mode) {
+            return Some(mode);
+        }
         self.shared.plugins.iter().find_map(|plugin| plugin.mode_of(principal)).or(asked)
     }
 

@@ -32,6 +32,7 @@ const MOST_BYTES: usize = 64 << 20;
 pub(crate) struct CallKey {
     subject: Arc<str>,
     client: Option<Arc<str>>,
+    endpoint: Option<Arc<str>>,
     object: Arc<str>,
     arguments: ArgumentsDigest,
 }
@@ -40,11 +41,13 @@ impl CallKey {
     /// The key of a request of `principal` for `object` with arguments of this digest.
     pub(crate) fn new(principal: &Principal, object: &str, arguments: ArgumentsDigest) -> Self {
         let (subject, client) = (principal.subject.clone(), principal.client_id.clone());
-        Self { subject, client, object: object.into(), arguments }
+        let endpoint = principal.endpoint.clone();
+        Self { subject, client, endpoint, object: object.into(), arguments }
     }
 
     fn is_of_same_object(&self, other: &Self) -> bool {
-        (&self.subject, &self.client, &self.object) == (&other.subject, &other.client, &other.object)
+        (&self.subject, &self.client, &self.endpoint, &self.object)
+            == (&other.subject, &other.client, &other.endpoint, &other.object)
     }
 }
 

@@ -11,9 +11,12 @@ mod personal;
 mod prefixes;
 mod snapshot;
 
-use std::sync::{
-    Arc, Mutex, PoisonError,
-    atomic::{AtomicU64, Ordering},
+use std::{
+    collections::BTreeMap,
+    sync::{
+        Arc, Mutex, PoisonError,
+        atomic::{AtomicU64, Ordering},
+    },
 };
 
 use arc_swap::{ArcSwap, ArcSwapOption};
@@ -29,8 +32,8 @@ use snapshot::build;
 pub use snapshot::{Owned, Snapshot};
 
 use crate::{
-    App, AppEvent, AppHealth, Audience, Caller, Catalog, Denied, Pins, Policies, ToolEntry, ToolNames,
-    Unavailable, UnavailableApp, View, pins::PinBook,
+    App, AppEvent, AppHealth, Audience, Caller, Catalog, Denied, EndpointConfig, Endpoints, Pins, Policies,
+    ToolEntry, ToolNames, Unavailable, UnavailableApp, View, pins::PinBook,
 };
 
 /// A change of the lists.
@@ -68,6 +71,7 @@ pub struct Registry {
     snapshot: ArcSwap<Snapshot>,
     personal: Personal,
     policies: ArcSwapOption<Policies>,
+    endpoints: Arc<Endpoints>,
     pins: PinBook,
     changes: broadcast::Sender<Notice>,
     /// Told of each new snapshot.
@@ -92,6 +96,7 @@ impl Registry {
             snapshot: ArcSwap::default(),
             personal: Personal::default(),
             policies: ArcSwapOption::empty(),
+            endpoints: Arc::default(),
             pins: PinBook::default(),
             changes: broadcast::channel(256).0,
             rebuilt: watch::channel(()).0,
@@ -105,7 +110,8 @@ impl Registry {
     pub fn view(&self, caller: &Caller) -> View {
         let shared = self.snapshot.load_full();
         let own = shared.personal.iter().filter_map(|entry| self.own(entry, caller)).collect();
-        View::new(shared, own, caller.clone(), self.policies.load_full())
+        let reach = self.endpoints.reach(caller.principal());
+        View::new(shared, own, caller.clone(), self.policies.load_full(), reach)
     }
 
     /// The apps that have connections for single callers, and none for `caller`.
@@ -230,6 +236,19 @@ impl Registry {
                 self.announce(change);
             }
         }
+    }
+
+    /// Serves these endpoints beside the main one from now on. Everybody hears that lists may have changed.
+    pub fn set_endpoints(&self, endpoints: &BTreeMap<String, EndpointConfig>) {
+        self.endpoints.replace(endpoints);
+        for change in [Change::Tools, Change::Resources, Change::Prompts] {
+            self.announce(change);
+        }
+    }
+
+    /// The endpoints beside the main one.
+    pub fn endpoints(&self) -> &Arc<Endpoints> {
+        &self.endpoints
     }
 
     /// The policies in force.

@@ -158,13 +158,27 @@ fn made_result(text: &str) -> CallToolResponse {
 }
 
 pub(crate) fn granted(subject: &str, scopes: &str) -> Principal {
-    Principal { subject: subject.into(), client_id: Some("desk".into()), scopes: Scopes::parse(scopes) }
+    Principal {
+        subject: subject.into(),
+        client_id: Some("desk".into()),
+        scopes: Scopes::parse(scopes),
+        endpoint: None,
+    }
 }
 
 pub(crate) async fn gateway(options: AppOptions) -> Arc<Gateway> {
     let registry = Registry::new(ToolNames::Colon);
     registry.add("vault", Arc::new(LocalApp::start(Vault).await.unwrap()), options);
     Arc::new(Gateway::new(GatewayConfig::new("test", "1"), Arc::new(Invoker::new(registry)), Vec::new()))
+}
+
+/// The app twice, once with scopes.
+pub(crate) async fn two_vaults() -> Arc<Registry> {
+    let registry = Registry::new(ToolNames::Colon);
+    for (app, options) in [("vault", AppOptions::default()), ("safe", scoped())] {
+        registry.add(app, Arc::new(LocalApp::start(Vault).await.unwrap()), options);
+    }
+    registry
 }
 
 fn scoped() -> AppOptions {

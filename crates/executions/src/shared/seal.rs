@@ -17,6 +17,11 @@ pub(super) fn owner_tag(key: &SealKey, owner: &Principal) -> OwnerTag {
         text.push(b' ');
         text.extend_from_slice(client.as_bytes());
     }
+    if let Some(endpoint) = &owner.endpoint {
+        // No client has this byte, for it is text.
+        text.push(0xff);
+        text.extend_from_slice(endpoint.as_bytes());
+    }
     tag(key, "owner of executions", &text)
 }
 

@@ -84,6 +84,7 @@ async fn only_the_owner_and_operators_see_an_execution([a, b]: &[Executions; 2])
         of_client(Some("other".into())),
         // A subject that looks like subject and client together.
         principal("eve desk", None),
+        eve.clone().at(Some("support".into())),
     ];
     for other in &others {
         let reader = Reader::Owner(other);
@@ -100,6 +101,20 @@ async fn only_the_owner_and_operators_see_an_execution([a, b]: &[Executions; 2])
     assert_eq!(b.list(Reader::Owner(&eve), None, 10).await.unwrap()[0].head.id, lease.id());
     b.remove(&id, Reader::Operator).await.unwrap();
     assert_eq!(lease.end(&Ending::new("ok"), calls(0)).await.unwrap_err(), ExecutionError::LeaseLost);
+}
+
+async fn an_execution_belongs_to_the_endpoint_where_it_was_begun([a, b]: &[Executions; 2]) {
+    let there = principal("ivy", Some("desk")).at(Some("support".into()));
+    let lease = a.create(&there, detached(), b"start").await.unwrap();
+    let id = lease.id().to_string();
+    assert_eq!(b.head(&id, Reader::Owner(&there)).await.unwrap().owner, there);
+    assert_eq!(b.list(Reader::Owner(&there), None, 10).await.unwrap()[0].head.id, lease.id());
+    for elsewhere in [there.clone().at(None), there.clone().at(Some("sales".into()))] {
+        let reader = Reader::Owner(&elsewhere);
+        assert_eq!(b.open(&id, reader).await.unwrap_err(), ExecutionError::NotFound);
+        assert!(b.list(reader, None, 10).await.unwrap().is_empty());
+    }
+    b.remove(&id, Reader::Operator).await.unwrap();
 }
 
 async fn hostile_ids_give_the_error_of_unknown_ones([a, _]: &[Executions; 2]) {
@@ -213,6 +228,7 @@ async fn all(instances: &[Executions; 2]) {
     a_run_waits_and_goes_on_at_another_instance(instances).await;
     an_owner_who_shows_another_token_leaves_its_scopes_and_its_end(instances).await;
     only_the_owner_and_operators_see_an_execution(instances).await;
+    an_execution_belongs_to_the_endpoint_where_it_was_begun(instances).await;
     hostile_ids_give_the_error_of_unknown_ones(instances).await;
     one_of_many_who_acquire_gets_the_lease(instances).await;
     a_cancelled_execution_has_ended_and_its_holder_stops(instances).await;

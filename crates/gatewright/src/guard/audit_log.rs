@@ -84,6 +84,9 @@ struct Line<'a> {
     more_calls: usize,
     #[serde(skip_serializing_if = "Option::is_none")]
     client: Option<&'a str>,
+    /// Name of the endpoint, other than the main one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    endpoint: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     ip: Option<IpAddr>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -167,6 +170,7 @@ impl Audit {
             calls: Calls(&execution.calls),
             more_calls: execution.more_calls,
             client: principal.client_id.as_deref(),
+            endpoint: principal.endpoint.as_deref(),
             ip: execution.address,
             trace: execution.trace.as_ref().map(TraceContext::trace_id),
             script: execution.script.map(|script| ScriptLine {

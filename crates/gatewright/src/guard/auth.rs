@@ -6,7 +6,7 @@ use gatewright_auth::{
     AuditSink, AuthorizationServer, ConsentTool, Deployment, Metrics, ResourceServer, SystemClock,
     Transparent, UpstreamVault, config::Mode,
 };
-use gatewright_core::{Gateway, rmcp::model::Tool};
+use gatewright_core::{Endpoints, Gateway, rmcp::model::Tool};
 use gatewright_server::axum::Router;
 
 use super::{Audit, GuardConfig, GuardError};
@@ -50,15 +50,16 @@ pub(super) fn show_tools_on_consent_page(server: &AuthorizationServer, gateway: 
 pub(super) async fn open(
     config: &GuardConfig,
     address: SocketAddr,
+    endpoints: Arc<Endpoints>,
     audit: Option<Arc<Audit>>,
 ) -> Result<Option<AuthLayer>, GuardError> {
-    let deployment = config.deployment(address);
+    let deployment = config.deployment(address).with_endpoints(endpoints.clone());
     refuse_accidental_public_access(config, &deployment)?;
     Ok(Some(match config.auth.mode {
         Mode::Public => return Ok(None),
         Mode::Orchestrated => {
             let audit = audit.map(|audit| audit as Arc<dyn AuditSink>);
-            let server = config.authorization_server(address, audit).await?;
+            let server = config.authorization_server(address, endpoints, audit).await?;
             let vault = UpstreamVault::new(&server);
             AuthLayer {
                 authenticator: server.resource_server(),
@@ -70,6 +71,7 @@ pub(super) async fn open(
         Mode::Transparent => {
             let validator = Transparent::new(config.auth.clone(), &deployment, Arc::new(SystemClock))
                 .map_err(GuardError::Config)?;
+            let validator = Arc::new(validator);
             let (routes, metrics) = (validator.router(), validator.metrics().clone());
             let authenticator = ResourceServer::transparent(validator);
             AuthLayer { authenticator, routes, metrics, issuer: None }

@@ -1,9 +1,9 @@
 //! The configuration of a guard: the sections of its parts.
 
-use std::{net::SocketAddr, sync::Arc};
+use std::{collections::BTreeMap, net::SocketAddr, sync::Arc};
 
 use gatewright_auth::{AuditSink, AuthConfig, AuthorizationServer, Deployment};
-use gatewright_core::SealKey;
+use gatewright_core::{EndpointConfig, Endpoints, SealKey};
 use gatewright_executions::ExecutionsConfig;
 use gatewright_operator::{admin::AdminConfig, limits::RateLimitRule, telemetry::OtlpConfig};
 use gatewright_server::HttpConfig;
@@ -19,6 +19,8 @@ pub struct GuardConfig {
     pub version: String,
     /// The listener for clients.
     pub http: HttpConfig,
+    /// Endpoints beside the main one, by name. Default: none.
+    pub endpoints: BTreeMap<String, EndpointConfig>,
     /// The built-in authorization server, or an external provider. Default: none.
     pub auth: AuthConfig,
     /// Limits on the calls of each caller, counted in the token store if that is Redis. Default: none.
@@ -40,6 +42,7 @@ impl Default for GuardConfig {
             name: "gatewright".to_owned(),
             version: env!("CARGO_PKG_VERSION").to_owned(),
             http: HttpConfig::default(),
+            endpoints: BTreeMap::new(),
             auth: AuthConfig::default(),
             rate_limits: Vec::new(),
             executions: ExecutionsConfig::default(),
@@ -65,16 +68,19 @@ impl GuardConfig {
         Self { name: name.into(), version: version.into(), ..Self::default() }
     }
 
-    /// Opens the authorization server of a server that listens at `address`, with its token store.
+    /// Opens the authorization server of a server that listens at `address`, with its token store. It issues tokens for the main endpoint and for
+    /// `endpoints`.
     ///
     /// # Errors
     /// The section `auth` cannot be used, or the token store does not answer.
     pub async fn authorization_server(
         &self,
         address: SocketAddr,
+        endpoints: Arc<Endpoints>,
         audit: Option<Arc<dyn AuditSink>>,
     ) -> Result<AuthorizationServer, GuardError> {
-        Ok(AuthorizationServer::open_with(self.auth.clone(), self.deployment(address), audit).await?)
+        let deployment = self.deployment(address).with_endpoints(endpoints);
+        Ok(AuthorizationServer::open_with(self.auth.clone(), deployment, audit).await?)
     }
 
     /// The key that opaque ids and executions are sealed with: that of the cluster, else one derived from the secret of `auth`.
@@ -98,7 +104,11 @@ impl GuardConfig {
         let otlp = otlp.map(|(field, problem)| format!("`telemetry.otlp.{field}` {problem}"));
         let executions = self.executions.problems().into_iter();
         let executions = executions.map(|field| format!("`executions.{}` {}", field.path, field.problem));
-        match admin.chain(rules).chain(otlp).chain(executions).next() {
+        let endpoints = self.endpoints.iter().flat_map(|(name, config)| {
+            let section = format!("endpoints.{name}");
+            config.problems(name).into_iter().map(move |field| field.below(&section).to_string())
+        });
+        match admin.chain(rules).chain(otlp).chain(executions).chain(endpoints).next() {
             Some(problem) => Err(GuardError::Config(problem)),
             None => Ok(()),
         }

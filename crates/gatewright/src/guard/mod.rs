@@ -66,7 +66,9 @@ impl Guard {
         let admin = config.admin.clone().map(listener).transpose()?;
         let limits = limits::open(&config).await?;
         let audit = config.audit.open()?;
-        let mut builder = Builder::new(&config.name, &config.version).rate_limiter(limits.clone());
+        let mut builder = Builder::new(&config.name, &config.version)
+            .rate_limiter(limits.clone())
+            .endpoints(config.endpoints.clone());
         for observer in admin.iter().flat_map(AdminListener::observers) {
             builder = builder.observer(observer);
         }

@@ -3,8 +3,8 @@
 use std::{net::SocketAddr, sync::Arc};
 
 use gatewright_auth::{ApprovalPages, AuthorizationServer, ResourceServer};
-use gatewright_core::Authenticator;
-use gatewright_server::{Bound, Certificate, serve_stdio, until_ctrl_c};
+use gatewright_core::{Authenticator, Principal};
+use gatewright_server::{Bound, Certificate, serve_stdio_as, until_ctrl_c};
 use tokio::net::TcpListener;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
@@ -56,7 +56,8 @@ impl Guard {
         server = server.listener(listener);
         let (mut counts, mut issuer, mut resource) = (None, None, None);
         let mut owners: Option<Arc<dyn Authenticator>> = None;
-        if let Some(layer) = auth::open(&self.config, address, self.audit).await? {
+        let endpoints = running.gateway().registry().endpoints().clone();
+        if let Some(layer) = auth::open(&self.config, address, endpoints, self.audit).await? {
             let AuthLayer { authenticator, routes, metrics, issuer: opened } = layer;
             if let Some((opened, vault)) = opened {
                 auth::show_tools_on_consent_page(&opened, running.gateway().clone());
@@ -93,11 +94,17 @@ impl Guard {
         })
     }
 
-    /// Serves one client on standard input and output, without authentication, and operators, until the client leaves or `stop`.
+    /// Serves one client on standard input and output, without authentication, and operators, until the client leaves or `stop`: at `endpoint`, or at
+    /// the main one.
     ///
     /// # Errors
     /// The address for operators is taken, or the client does not speak MCP.
-    pub async fn serve_stdio(self, running: &Running, stop: CancellationToken) -> Result<(), GuardError> {
+    pub async fn serve_stdio(
+        self,
+        running: &Running,
+        endpoint: Option<&str>,
+        stop: CancellationToken,
+    ) -> Result<(), GuardError> {
         records::share_shapes(&self.config, running).await;
         run_in_background(running, None);
         let background = stop.child_token();
@@ -107,7 +114,8 @@ impl Guard {
             let shown = ConsoleSources { configuration: self.configuration, shared: None };
             admin.serve(running, sources, shown, background).await?.log();
         }
-        Ok(serve_stdio(running.gateway().clone(), stop).await?)
+        let caller = Principal::local().at(endpoint.map(Into::into));
+        Ok(serve_stdio_as(running.gateway().clone(), caller, stop).await?)
     }
 }
 

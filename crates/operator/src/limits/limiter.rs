@@ -195,7 +195,12 @@ mod tests {
     }
 
     fn who(subject: &str, client: Option<&str>) -> Principal {
-        Principal { subject: subject.into(), client_id: client.map(Into::into), scopes: Scopes::All }
+        Principal {
+            subject: subject.into(),
+            client_id: client.map(Into::into),
+            scopes: Scopes::All,
+            endpoint: None,
+        }
     }
 
     async fn passes(limits: &Limits, tool: &str, principal: &Principal, address: Option<[u8; 4]>) -> bool {

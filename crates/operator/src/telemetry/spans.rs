@@ -187,6 +187,9 @@ fn came(span: &mut Wire, arrival: &Arrival, principal: &Principal, address: Opti
     if let Some(client) = &principal.client_id {
         text(span, ATTRIBUTES, "gatewright.client.id", client);
     }
+    if let Some(endpoint) = &principal.endpoint {
+        text(span, ATTRIBUTES, "gatewright.endpoint", endpoint);
+    }
     if let Some(address) = address {
         text(span, ATTRIBUTES, "client.address", &address.to_string());
     }

@@ -43,7 +43,12 @@ fn read(text: &str) -> CedarPolicies {
 }
 
 fn caller(subject: &str, client: Option<&str>, scopes: &str) -> Principal {
-    Principal { subject: subject.into(), client_id: client.map(Into::into), scopes: Scopes::parse(scopes) }
+    Principal {
+        subject: subject.into(),
+        client_id: client.map(Into::into),
+        scopes: Scopes::parse(scopes),
+        endpoint: None,
+    }
 }
 
 impl Bank {

@@ -3,7 +3,7 @@
 //! A message is a head in the clear and a sealed payload. The head (version, sender, exchange, time, epoch) is authenticated together
 //! with the receiver. The key is derived for each pair of sender and receiver, so that no message can be turned around or sent on.
 
-use std::collections::BTreeSet;
+use std::{collections::BTreeSet, sync::Arc};
 
 use aws_lc_rs::hkdf::Prk;
 use bytes::Bytes;
@@ -106,17 +106,20 @@ pub(super) struct Who {
     client_id: Option<String>,
     /// None is [`Scopes::All`].
     scopes: Option<BTreeSet<String>>,
+    #[serde(default)]
+    endpoint: Option<String>,
 }
 
 impl From<&Principal> for Who {
     fn from(principal: &Principal) -> Self {
         // Named one by one: a new field of a principal must be carried too.
-        let Principal { subject, client_id, scopes } = principal;
+        let Principal { subject, client_id, scopes, endpoint } = principal;
         let scopes = match scopes {
             Scopes::All => None,
             Scopes::Granted(scopes) => Some(scopes.clone()),
         };
-        Self { subject: subject.to_string(), client_id: client_id.as_deref().map(str::to_owned), scopes }
+        let owned = |text: &Option<Arc<str>>| text.as_deref().map(str::to_owned);
+        Self { subject: subject.to_string(), client_id: owned(client_id), scopes, endpoint: owned(endpoint) }
     }
 }
 
@@ -126,6 +129,7 @@ impl From<Who> for Principal {
             subject: who.subject.into(),
             client_id: who.client_id.map(Into::into),
             scopes: who.scopes.map_or(Scopes::All, Scopes::Granted),
+            endpoint: who.endpoint.map(Into::into),
         }
     }
 }
@@ -295,6 +299,20 @@ mod tests {
     fn part() -> Message {
         let (meta, data) = (Some(Bytes::from_static(b"{}")), Bytes::from_static(b"body"));
         Message::Part(Part { number: 3, meta, data, end: true })
+    }
+
+    #[test]
+    fn a_principal_arrives_with_everything_it_has() {
+        let ada = Principal {
+            subject: "ada".into(),
+            client_id: Some("desk".into()),
+            scopes: Scopes::parse("crm:read"),
+            endpoint: Some("support".into()),
+        };
+        for principal in [ada.clone(), ada.at(None), Principal::local()] {
+            let sent = serde_json::to_string(&Who::from(&principal)).unwrap();
+            assert_eq!(Principal::from(serde_json::from_str::<Who>(&sent).unwrap()), principal);
+        }
     }
 
     #[test]

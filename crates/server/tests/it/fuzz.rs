@@ -61,8 +61,8 @@ impl Authenticator for Admitted {
         Believing.authenticate(parts)
     }
 
-    fn insufficient_scope(&self, missing: &[String]) -> AuthRefusal {
-        Believing.insufficient_scope(missing)
+    fn insufficient_scope(&self, principal: &Principal, missing: &[String]) -> AuthRefusal {
+        Believing.insufficient_scope(principal, missing)
     }
 }
 

@@ -96,8 +96,8 @@ impl Authenticator for Slow {
         })
     }
 
-    fn insufficient_scope(&self, missing: &[String]) -> AuthRefusal {
-        Believing.insufficient_scope(missing)
+    fn insufficient_scope(&self, principal: &Principal, missing: &[String]) -> AuthRefusal {
+        Believing.insufficient_scope(principal, missing)
     }
 }
 

@@ -13,6 +13,8 @@ mod connections;
 #[cfg(test)]
 mod corners;
 #[cfg(test)]
+mod endpoints;
+#[cfg(test)]
 mod eras;
 #[cfg(test)]
 mod fuzz;

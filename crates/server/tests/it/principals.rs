@@ -23,8 +23,8 @@ impl Authenticator for Ending {
         Box::pin(self.0.clone().cancelled_owned())
     }
 
-    fn insufficient_scope(&self, missing: &[String]) -> AuthRefusal {
-        Believing.insufficient_scope(missing)
+    fn insufficient_scope(&self, principal: &Principal, missing: &[String]) -> AuthRefusal {
+        Believing.insufficient_scope(principal, missing)
     }
 }
 

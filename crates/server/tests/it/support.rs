@@ -113,13 +113,14 @@ impl Authenticator for Believing {
                     subject: name.into(),
                     client_id: Some("test".into()),
                     scopes: gatewright_core::Scopes::parse("crm:read"),
+                    endpoint: None,
                 }),
                 None => Err(refusal(StatusCode::UNAUTHORIZED, "Bearer")),
             }
         })
     }
 
-    fn insufficient_scope(&self, missing: &[String]) -> AuthRefusal {
+    fn insufficient_scope(&self, _: &Principal, missing: &[String]) -> AuthRefusal {
         let challenge = format!("Bearer error=\"insufficient_scope\", scope=\"{}\"", missing.join(" "));
         refusal(StatusCode::FORBIDDEN, &challenge)
     }
@@ -134,8 +135,8 @@ impl Authenticator for Counting {
         Believing.authenticate(parts)
     }
 
-    fn insufficient_scope(&self, missing: &[String]) -> AuthRefusal {
-        Believing.insufficient_scope(missing)
+    fn insufficient_scope(&self, principal: &Principal, missing: &[String]) -> AuthRefusal {
+        Believing.insufficient_scope(principal, missing)
     }
 }
 

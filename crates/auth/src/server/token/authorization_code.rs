@@ -38,7 +38,7 @@ pub(super) async fn redeem(services: &Services, redemption: Redemption<'_>) -> R
     let ctx = &services.ctx;
     // A resource that is none of this server's does not use up the code. Whatever else is wrong does, as a sign that somebody has the code
     // who should not.
-    let resources = services.grants.resources(&params.resources)?;
+    let resource = services.grants.named_resource(&params.resources)?;
     let refresh = format!("{}.{}", family.as_str(), ctx.new_secret());
     let exchange = Exchange {
         counts,
@@ -61,7 +61,7 @@ pub(super) async fn redeem(services: &Services, redemption: Redemption<'_>) -> R
     };
     // The code is used up now. A failure from here on ends the family that it has just founded.
     let mut grant: Grant = serde_json::from_slice(&record).map_err(|_| StoreError::Corrupt)?;
-    let mut checked = check(services, &grant, client, params, &resources, verifier, jkt.as_deref());
+    let mut checked = check(services, &grant, client, params, resource.as_ref(), verifier, jkt.as_deref());
     if checked.is_ok() {
         let is_active = match revocations {
             Some(revocations) => Ok(services.grants.is_active_given(&grant, revocations)),
@@ -96,7 +96,7 @@ fn check(
     grant: &Grant,
     client: &OAuthClient,
     params: &Params,
-    resources: &[String],
+    resource: Option<&String>,
     verifier: &str,
     jkt: Option<&str>,
 ) -> Result<(), OAuthError> {
@@ -115,17 +115,17 @@ fn check(
             Err(OAuthError::invalid_grant(GrantRefusal::RedirectUri))
         }
         Some((_, refusal)) => Err(OAuthError::invalid_grant(refusal)),
-        None => are_granted(resources, grant),
+        None => is_granted(resource, grant),
     }
 }
 
-/// Checks that the resources of a token request are part of the grant (RFC 8707 §2.2).
+/// Checks that the resource of a token request is part of the grant (RFC 8707 §2.2).
 pub(super) fn check_resources(services: &Services, grant: &Grant, params: &Params) -> Result<(), OAuthError> {
-    are_granted(&services.grants.resources(&params.resources)?, grant)
+    is_granted(services.grants.named_resource(&params.resources)?.as_ref(), grant)
 }
 
-fn are_granted(resources: &[String], grant: &Grant) -> Result<(), OAuthError> {
-    match resources.iter().all(|resource| grant.resources.contains(resource)) {
+fn is_granted(resource: Option<&String>, grant: &Grant) -> Result<(), OAuthError> {
+    match resource.is_none_or(|resource| grant.resources.contains(resource)) {
         true => Ok(()),
         false => Err(OAuthError::new(Code::InvalidTarget, "the resource is not part of the grant")),
     }

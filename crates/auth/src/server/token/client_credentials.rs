@@ -32,6 +32,7 @@ pub(super) async fn client_credentials(
 pub(super) async fn anonymous(
     services: &Services,
     parts: &Parts,
+    params: &Params,
     ip: Caller,
 ) -> Result<Response, OAuthError> {
     let jkt = dpop::of_request(&services.ctx, parts, "/oauth/token").await?;
@@ -39,7 +40,7 @@ pub(super) async fn anonymous(
     let grant = Grant {
         sub: ANONYMOUS.to_owned(),
         client: ANONYMOUS.to_owned(),
-        resources: services.grants.resources(&[])?,
+        resources: services.grants.resources(&params.resources)?,
         ..Grant::default()
     };
     services.tokens.issue_without_code(grant, scopes, jkt.as_deref(), ip).await

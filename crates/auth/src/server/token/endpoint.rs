@@ -59,7 +59,7 @@ async fn token(services: &Services, parts: &Parts, body: Body) -> Result<Respons
     let params = params?;
     let grant_type = GrantType::parse(&params)?;
     if grant_type == GrantType::Anonymous {
-        return anonymous(services, parts, ip).await;
+        return anonymous(services, parts, &params, ip).await;
     }
     let client = services.clients.authenticate(parts, &params, ip).await?;
     ctx.limit_caller("token-client", &[&client.id], ip, limit).await?;

@@ -7,6 +7,7 @@ use gatewright_auth::{
     keys::{Algorithm, Jwk, SigningKey, sign},
     store::{MemoryStore, Store},
 };
+use gatewright_core::Endpoints;
 use serde_json::{Value, json};
 
 use super::{
@@ -54,10 +55,16 @@ impl Idp {
     }
 
     pub(crate) fn guard(&self, over: Value) -> ResourceServer {
+        self.guard_with(over, json!({}))
+    }
+
+    /// The same with endpoints beside the main one.
+    pub(crate) fn guard_with(&self, over: Value, endpoints: Value) -> ResourceServer {
         let mut value = json!({"mode": "transparent", "expectedAudience": AUDIENCE, "provider": {"url": self.web.url(""), "allowPrivate": true}});
         merge(&mut value, over);
         let config: AuthConfig = serde_json::from_value(value).unwrap();
-        let deployment = Deployment::new("https://mcp.example", "/mcp", "Notes");
+        let endpoints = Arc::new(Endpoints::new(&serde_json::from_value(endpoints).unwrap()));
+        let deployment = Deployment::new("https://mcp.example", "/mcp", "Notes").with_endpoints(endpoints);
         ResourceServer::transparent(Transparent::new(config, &deployment, self.clock.clone()).unwrap())
     }
 }

@@ -13,6 +13,7 @@ use gatewright_auth::{
     ResourceServer, ServerParts, SystemEntropy, hash_password,
     store::{MemoryStore, Store},
 };
+use gatewright_core::Endpoints;
 use http::{HeaderMap, Method, Request, StatusCode, header};
 use serde_json::{Value, json};
 use tower::ServiceExt as _;
@@ -163,8 +164,26 @@ impl Site {
         Self::at(ISSUER, over, clock, store).await
     }
 
+    /// A site with endpoints beside the main one.
+    pub(crate) async fn with_endpoints(over: Value, endpoints: Value) -> Self {
+        let clock = Arc::new(ManualClock::from_system());
+        let store = Arc::new(MemoryStore::new(clock.clone()));
+        let endpoints = Arc::new(Endpoints::new(&serde_json::from_value(endpoints).unwrap()));
+        Self::deployed(ISSUER, endpoints, over, clock, store).await
+    }
+
     pub(crate) async fn at(
         issuer: &str,
+        over: Value,
+        clock: Arc<ManualClock>,
+        store: Arc<dyn Store>,
+    ) -> Self {
+        Self::deployed(issuer, Arc::default(), over, clock, store).await
+    }
+
+    async fn deployed(
+        issuer: &str,
+        endpoints: Arc<Endpoints>,
         over: Value,
         clock: Arc<ManualClock>,
         store: Arc<dyn Store>,
@@ -181,7 +200,7 @@ impl Site {
             entropy: Arc::new(SystemEntropy),
             audit: heard.clone(),
         };
-        let deployment = Deployment::new(issuer, "/mcp", "Notes");
+        let deployment = Deployment::new(issuer, "/mcp", "Notes").with_endpoints(endpoints);
         let server = AuthorizationServer::with_parts(config, deployment, parts).await.unwrap();
         Self { router: server.router(), server, clock, store, heard }
     }
