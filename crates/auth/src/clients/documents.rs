@@ -35,19 +35,33 @@ struct Document {
     retry_from_s: u64,
 }
 
-type Slot = Arc<tokio::sync::Mutex<Option<Document>>>;
+/// The place of one document in the cache.
+#[derive(Default)]
+struct Slot {
+    /// Locked while the document is fetched.
+    document: tokio::sync::Mutex<Option<Document>>,
+    /// Scopes of the last document that was acceptable. They are read without waiting for a fetch, and stay when a later document is not
+    /// acceptable: a token that lost a scope does not get it back so.
+    scopes: Mutex<Option<Arc<[String]>>>,
+}
+
+impl Slot {
+    fn limit(&self, scopes: Option<&[String]>) {
+        *self.scopes.lock().unwrap_or_else(PoisonError::into_inner) = scopes.map(Arc::from);
+    }
+}
 
 /// A cache of client documents. Errors are not cached; one fetch serves all requests that wait for it.
 pub(crate) struct Documents {
     fetcher: Fetcher,
-    slots: Mutex<HashMap<String, Slot>>,
+    slots: Mutex<HashMap<String, Arc<Slot>>>,
 }
 
 /// Makes room for a document. Slots without a document go first, then stale documents, then all that no request waits for.
-fn make_room(slots: &mut HashMap<String, Slot>, now_s: u64) {
-    let in_use = |slot: &Slot| Arc::strong_count(slot) > 1;
+fn make_room(slots: &mut HashMap<String, Arc<Slot>>, now_s: u64) {
+    let in_use = |slot: &Arc<Slot>| Arc::strong_count(slot) > 1;
     let keeps = |slot: &Slot, good: fn(&Document, u64) -> bool| {
-        slot.try_lock().is_ok_and(|slot| slot.as_ref().is_some_and(|document| good(document, now_s)))
+        slot.document.try_lock().is_ok_and(|slot| slot.as_ref().is_some_and(|document| good(document, now_s)))
     };
     slots.retain(|_, slot| {
         in_use(slot) || keeps(slot, |document, now| now < document.fresh_until_s + DOCUMENT_STALE_S)
@@ -121,14 +135,14 @@ impl Documents {
         caller: Option<Caller>,
     ) -> Result<OAuthClient, OAuthError> {
         let url = check(id, &ctx.config.cimd).ok_or_else(OAuthError::invalid_client)?;
-        let slot = {
+        let place = {
             let mut slots = self.slots.lock().unwrap_or_else(PoisonError::into_inner);
             if slots.len() >= MAX_DOCUMENTS && !slots.contains_key(id) {
                 make_room(&mut slots, ctx.clock.now_s());
             }
             slots.entry(id.to_owned()).or_default().clone()
         };
-        let mut slot = slot.lock().await;
+        let mut slot = place.document.lock().await;
         let now = ctx.clock.now_s();
         if let Some(document) = &*slot
             && (now < document.fresh_until_s || now < document.retry_from_s)
@@ -139,13 +153,23 @@ impl Documents {
         let fetched = self.fetch(ctx, id, &url, caller).await;
         let before = slot.take().filter(|document| now < document.fresh_until_s + DOCUMENT_STALE_S);
         match (fetched, before) {
-            (Ok(document), _) => Ok(slot.insert(document).client.clone()),
+            (Ok(document), _) => {
+                place.limit(document.client.scopes.as_deref());
+                Ok(slot.insert(document).client.clone())
+            }
             (Err(DocumentError::Unavailable(_)), Some(before)) => {
                 let retry_from_s = (now + DOCUMENT_RETRY_S).min(before.fresh_until_s + DOCUMENT_STALE_S);
                 Ok(slot.insert(Document { retry_from_s, ..before }).client.clone())
             }
             (Err(DocumentError::Unavailable(error) | DocumentError::Unacceptable(error)), _) => Err(error),
         }
+    }
+
+    /// Returns the scopes that the cached document at `id` limits its client to; `None` when it names none, or is not in the cache. Fetches
+    /// nothing, and does not wait for a fetch.
+    pub(crate) fn cached_scopes(&self, id: &str) -> Option<Arc<[String]>> {
+        let slots = self.slots.lock().unwrap_or_else(PoisonError::into_inner);
+        slots.get(id)?.scopes.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     async fn fetch(

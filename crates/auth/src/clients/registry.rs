@@ -81,6 +81,11 @@ impl Clients {
         ClientSource::Registered(Self::key(id))
     }
 
+    /// Returns the scopes that the cached metadata document of the client `id` limits it to, if any. Fetches nothing.
+    pub(crate) fn cached_scopes(&self, id: &str) -> Option<Arc<[String]>> {
+        self.documents.cached_scopes(id)
+    }
+
     fn key(id: &str) -> Key {
         Key::named("client", &[id])
     }

@@ -104,11 +104,14 @@ impl Tokens {
         let config = &self.ctx.config;
         let mut records = self.ctx.store.get_many(&keys).await?;
         let registered: OAuthClient;
+        let documented;
         let client_scopes = match source {
             ClientSource::Anonymous if config.allow_default_public => None,
             ClientSource::Configured(client) => client.scopes.as_deref(),
-            // The scopes of a document apply to codes and refresh tokens only.
-            ClientSource::Document if documents::check(&grant.client, &config.cimd).is_some() => None,
+            ClientSource::Document if documents::check(&grant.client, &config.cimd).is_some() => {
+                documented = self.clients.cached_scopes(&grant.client);
+                documented.as_deref()
+            }
             ClientSource::Registered(_) => {
                 let Some(record) = records.pop().flatten() else { return Ok(None) };
                 registered = serde_json::from_slice(&record).map_err(|_| StoreError::Corrupt)?;

@@ -4,6 +4,7 @@ use std::{sync::Arc, time::Duration};
 
 use axum::body::Body;
 use gatewright_auth::ManualClock;
+use gatewright_core::Authenticator as _;
 use http::Request;
 use serde_json::{Value, json};
 
@@ -152,4 +153,47 @@ async fn h15_a_private_address_as_client_is_a_page_and_no_connection() {
         assert!(answer.header("location").is_empty());
     }
     assert_eq!(web.count("/c"), 0);
+}
+
+#[tokio::test]
+async fn an_access_token_loses_the_scopes_that_the_cached_document_dropped_and_no_check_of_it_fetches() {
+    let web = Web::start().await;
+    let (site, id) = with_documents(&web, json!({})).await;
+    web.on("/client.json", document(&id, json!({"scope": "read write"})));
+    let code = site.code(&[("client_id", &id), ("scope", "read write")]).await;
+    let tokens = site.redeem_with(&code, &[("client_id", &id)]).await.json();
+    let token = tokens["access_token"].as_str().unwrap().to_owned();
+    let scope = async || site.introspect(&token).await["scope"].clone();
+    assert_eq!((web.count("/client.json"), scope().await), (1, json!("read write")));
+
+    // Stale, and different at its host: the cached document still counts.
+    web.on("/client.json", document(&id, json!({"scope": "read"})));
+    site.clock.advance(Duration::from_secs(301));
+    assert_eq!(
+        (scope().await, web.count("/client.json")),
+        (json!("read write"), 1),
+        "a check fetches nothing"
+    );
+
+    // Somebody begins to sign in, which fetches it: a check does not wait for the answer of its host.
+    let gate = web.hold("/client.json");
+    let again = ask(&[("client_id", &id)]);
+    let (page, ()) = tokio::join!(site.get(&again), async {
+        while web.count("/client.json") < 2 {
+            tokio::task::yield_now().await;
+        }
+        assert_eq!(scope().await, "read write");
+        gate.add_permits(100);
+    });
+    assert_eq!((page.status.as_u16(), scope().await), (200, json!("read")));
+    let parts = Request::post("/mcp").header("authorization", format!("Bearer {token}"));
+    let caller = site.resource_server().authenticate(&parts.body(()).unwrap().into_parts().0).await.unwrap();
+    assert!(caller.scopes.allows("read") && !caller.scopes.allows("write"), "{:?}", caller.scopes);
+    let work = site.resource_server().scopes_now(&caller, std::time::SystemTime::UNIX_EPOCH).await;
+    assert!(!work.is_ok_and(|scopes| scopes.is_some_and(|scopes| scopes.allows("write"))));
+
+    // A document that is not acceptable gives nothing back.
+    web.on("/client.json", Reply::json("[]"));
+    site.clock.advance(Duration::from_secs(301));
+    assert_eq!((site.get(&again).await.status.as_u16(), scope().await), (400, json!("read")));
 }

@@ -81,6 +81,7 @@ pub(crate) fn merge(under: &mut Value, over: Value) {
 }
 
 pub(crate) struct Site {
+    pub(crate) issuer: String,
     pub(crate) server: AuthorizationServer,
     pub(crate) router: Router,
     pub(crate) clock: Arc<ManualClock>,
@@ -202,7 +203,7 @@ impl Site {
         };
         let deployment = Deployment::new(issuer, "/mcp", "Notes").with_endpoints(endpoints);
         let server = AuthorizationServer::with_parts(config, deployment, parts).await.unwrap();
-        Self { router: server.router(), server, clock, store, heard }
+        Self { issuer: issuer.to_owned(), router: server.router(), server, clock, store, heard }
     }
 
     pub(crate) fn resource_server(&self) -> ResourceServer {
@@ -364,7 +365,7 @@ impl Browser<'_> {
     pub(crate) async fn follow(&self, answer: &Answer) -> Answer {
         let path = answer
             .header("location")
-            .strip_prefix(ISSUER)
+            .strip_prefix(self.site.issuer.as_str())
             .unwrap_or_else(|| panic!("{}", answer.text))
             .to_owned();
         self.get(&path).await
