@@ -4,13 +4,14 @@ use std::sync::Arc;
 
 use gatewright_auth::{
     ManualClock,
+    keys::{Algorithm, Jwk, SigningKey, sign},
     store::{Key, MemoryStore, Store},
 };
 use gatewright_core::{Authenticator as _, Scopes};
 use http::{Method, Request, header};
 use serde_json::{Value, json};
 
-use crate::support::site::{Answer, SECRET, Site, ask, form, password_hash, post};
+use crate::support::site::{Answer, Browser, PASSWORD, SECRET, Site, ask, claims, form, password_hash, post};
 
 /// A configuration in which alice may grant `read` only.
 fn alice_reads() -> Value {
@@ -43,6 +44,80 @@ async fn granted(site: &Site, token: &str) -> Result<Vec<String>, u16> {
     match caller.map_err(|refused| refused.status().as_u16())?.scopes {
         Scopes::Granted(scopes) => Ok(scopes.into_iter().collect()),
         Scopes::All => panic!("a token grants what it names"),
+    }
+}
+
+/// A ceiling without `write`, and clients it is about.
+fn without_write() -> [(&'static str, Value); 3] {
+    let client = json!({"clients": [
+        {"clientId": "app", "redirectUris": ["https://c.example/cb"], "scopes": ["read", "openid"]},
+        {"clientId": "poster", "clientSecret": SECRET, "tokenEndpointAuthMethod": "client_secret_post",
+            "grantTypes": ["client_credentials"], "scopes": ["read"]},
+        {"clientId": "rs", "clientSecret": SECRET, "grantTypes": [], "introspects": "https://mcp.example/mcp"},
+    ]});
+    [("user", alice_reads()), ("client", client), ("configuration", json!({"scopes": {"write": null}}))]
+}
+
+/// The same browser, whose next requests arrive at another instance.
+fn moved<'s>(browser: Browser<'_>, site: &'s Site) -> Browser<'s> {
+    Browser { site, cookies: browser.cookies, ip: browser.ip }
+}
+
+#[tokio::test]
+async fn each_ceiling_counts_at_each_stage_by_itself() {
+    for (ceiling, after) in without_write() {
+        for stage in ["consent page", "decision", "code", "refresh", "client_credentials", "lookup"] {
+            let (before, after) = before_and_after(json!({}), after.clone()).await;
+            let both = [("scope", "read write")];
+            let granted = match stage {
+                "consent page" => {
+                    let browser = before.browser();
+                    let page = browser.get(&ask(&both)).await;
+                    let browser = moved(browser, &after);
+                    let next = browser.log_in(&page, "alice", PASSWORD).await;
+                    let page = browser.follow(&next).await;
+                    assert!(page.text.contains("value=\"read\""), "{ceiling}: {}", page.text);
+                    assert!(!page.text.contains("value=\"write\""), "{ceiling}: {}", page.text);
+                    continue;
+                }
+                "decision" => {
+                    let browser = before.browser();
+                    let page = browser.to_consent(&both).await;
+                    assert!(page.text.contains("value=\"write\""), "{}", page.text);
+                    let browser = moved(browser, &after);
+                    let mut decided = browser.decide(&page, &["read", "write"], "allow").await;
+                    if decided.status == 400 {
+                        decided = browser.decide(&page, &["read"], "allow").await;
+                    }
+                    // Redeemed where more is allowed, so that nothing but the decision can have narrowed it.
+                    before.redeem(&decided.location()["code"]).await.json()
+                }
+                "code" => {
+                    let code = before.code(&both).await;
+                    after.redeem(&code).await.json()
+                }
+                "refresh" => {
+                    let tokens = before.redeem(&before.code(&both).await).await.json();
+                    after.refresh(text(&tokens, "refresh_token"), &[]).await.json()
+                }
+                "client_credentials" if ceiling == "user" => continue,
+                "client_credentials" => {
+                    let machine =
+                        [("grant_type", stage), ("client_id", "poster"), ("client_secret", SECRET), both[0]];
+                    assert_eq!(before.token(&machine).await.json()["scope"], "read write");
+                    after.token(&machine).await.json()
+                }
+                _ => {
+                    let tokens = before.redeem(&before.code(&both).await).await.json();
+                    let left = granted(&after, text(&tokens, "access_token")).await;
+                    assert_eq!(left, Ok(vec!["read".to_owned()]), "{stage} with the ceiling of {ceiling}");
+                    continue;
+                }
+            };
+            assert_eq!(granted["scope"], "read", "{stage} with the ceiling of {ceiling}: {granted}");
+            let claims = claims(text(&granted, "access_token"));
+            assert_eq!(claims["scope"], "read", "{stage} with the ceiling of {ceiling}");
+        }
     }
 }
 
@@ -247,5 +322,32 @@ async fn a_secret_of_a_client_is_never_in_the_record_of_a_pushed_request() {
     let record = String::from_utf8(site.store.get(&key).await.unwrap().unwrap()).unwrap();
     assert!(!record.contains(SECRET) && !record.contains("client_assertion"), "{record}");
     let go = format!("/oauth/authorize?{}", form(&[("client_id", "pusher"), ("request_uri", &uri)]));
+    assert_eq!(site.get(&go).await.status, 200);
+}
+
+#[tokio::test]
+async fn the_assertion_of_a_client_is_never_in_the_record_of_a_pushed_request() {
+    let key = Jwk::generate(Algorithm::ES256).unwrap();
+    let client = json!({"clientId": "signer", "jwks": {"keys": [key.public()]}, "redirectUris": ["https://c.example/cb"]});
+    let site = Site::with(json!({"clients": [client]})).await;
+    let now = site.now_s();
+    let claims = json!({"iss": "signer", "sub": "signer", "aud": "https://mcp.example", "exp": now + 60, "iat": now, "jti": "1"});
+    let assertion = sign(&SigningKey::from_jwk(&key).unwrap(), "JWT", claims.as_object().unwrap());
+    let query = ask(&[("client_id", "signer")]);
+    let mut pairs: Vec<(String, String)> =
+        url::form_urlencoded::parse(query.split_once('?').unwrap().1.as_bytes()).into_owned().collect();
+    let kind = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer";
+    pairs.push(("client_assertion_type".into(), kind.into()));
+    pairs.push(("client_assertion".into(), assertion.clone()));
+    let pairs: Vec<(&str, &str)> = pairs.iter().map(|(k, v)| (k.as_str(), v.as_str())).collect();
+    let pushed = site.send(post("/oauth/par", &pairs)).await;
+    assert_eq!(pushed.status, 201, "{}", pushed.text);
+    let uri = text(&pushed.json(), "request_uri").to_owned();
+    let key = Key::secret("pushed", uri.rsplit(':').next().unwrap());
+    let record = String::from_utf8(site.store.get(&key).await.unwrap().unwrap()).unwrap();
+    for part in assertion.split('.').chain(["client_assertion", "jwt-bearer"]) {
+        assert!(!record.contains(part), "{part} in {record}");
+    }
+    let go = format!("/oauth/authorize?{}", form(&[("client_id", "signer"), ("request_uri", &uri)]));
     assert_eq!(site.get(&go).await.status, 200);
 }

@@ -186,6 +186,37 @@ async fn m01_two_proofs_in_one_request_are_refused_everywhere() {
     assert_eq!(site.send(userinfo.body(axum::body::Body::empty()).unwrap()).await.status, 401);
     let at_par = || proof(&mine, site.now_s(), json!({"htu": format!("{ISSUER}/oauth/par")}), json!({}));
     assert_eq!(push(&site, &[], &[&at_par(), &at_par()]).await.error(), "invalid_dpop_proof");
+    let (code, plain) = (site.code(&[]).await, site.tokens().await);
+    for pairs in [
+        vec![
+            ("grant_type", "authorization_code"),
+            ("code", code.as_str()),
+            ("client_id", "app"),
+            ("code_verifier", VERIFIER),
+        ],
+        vec![
+            ("grant_type", "refresh_token"),
+            ("refresh_token", text(&plain, "refresh_token")),
+            ("client_id", "app"),
+        ],
+        vec![("grant_type", "client_credentials"), ("client_id", "poster"), ("client_secret", SECRET)],
+    ] {
+        let send = async |proofs: usize| {
+            let mut request = post("/oauth/token", &pairs);
+            for _ in 0..proofs {
+                request.headers_mut().append("dpop", fresh(&site, &mine).parse().unwrap());
+            }
+            site.send(request).await
+        };
+        let refused = send(2).await;
+        assert_eq!((refused.status.as_u16(), &*refused.error()), (400, "invalid_dpop_proof"), "{pairs:?}");
+        let answer = send(1).await;
+        assert_eq!(
+            (answer.status.as_u16(), &answer.json()["token_type"]),
+            (200, &json!("DPoP")),
+            "{pairs:?}"
+        );
+    }
 }
 
 /// One proof, shown at the same moment to two instances that share a store.

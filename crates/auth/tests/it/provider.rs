@@ -232,6 +232,15 @@ async fn f23_opaque_tokens_are_introspected_and_the_answer_kept_briefly() {
     assert_eq!(check(&guard, "opaque").await, Err(401), "not for long");
     say(json!({"active": true, "sub": "u2", "aud": "https://other.example"}));
     assert_eq!(check(&guard, "third").await, Err(401), "another audience");
+    for (n, sub) in [None, Some("")].into_iter().enumerate() {
+        let mut answer = json!({"active": true, "aud": AUDIENCE, "username": "u2", "client_id": "client-1"});
+        if let Some(sub) = sub {
+            answer["sub"] = json!(sub);
+        }
+        say(answer);
+        let got = check(&guard, &format!("nobody{n}")).await;
+        assert_eq!(got, Err(401), "an answer that names no subject: {sub:?}");
+    }
     let soon = idp.clock.now_s() + 61;
     say(json!({"active": true, "sub": "u2", "aud": AUDIENCE, "nbf": soon}));
     assert_eq!(check(&guard, "early").await, Err(401), "not valid yet");

@@ -254,3 +254,32 @@ async fn keys_that_the_provider_rotated_are_taken_up_by_logins_after_the_cool_do
     login(&idp, &site.browser(), "third").await;
     assert_eq!(idp.clock.now_s(), before);
 }
+
+#[tokio::test]
+async fn the_tokens_of_the_provider_stay_as_long_as_what_they_let_in_can_live_and_no_longer() {
+    const HOUR: u64 = 3_600;
+    for (session, refresh, enabled) in [(2, 5, true), (5, 2, true), (2, 5, false)] {
+        let idp = Idp::start().await;
+        let store = Arc::new(MemoryStore::new(idp.clock.clone()));
+        let config = json!({
+            "type": "remote",
+            "provider": {"url": idp.web.url(""), "clientId": "gw", "clientSecret": "idp-secret", "allowPrivate": true},
+            "session": {"absoluteTtl": session * HOUR, "idleTtl": HOUR},
+            "refresh": {"enabled": enabled, "absoluteTtl": refresh * HOUR, "refreshTokenTtl": HOUR},
+        });
+        let site = Site::on(config, idp.clock.clone(), store).await;
+        let browser = site.browser();
+        let asked = begin(&browser).await;
+        grants(&idp, "first", Some(identity(&idp, &idp.key, &asked, json!({}))));
+        let next = browser.get(&back(&idp, &asked["state"])).await;
+        assert_eq!(next.status, 303, "{}", next.text);
+        let id = browser.cookies.lock().unwrap()["__Host-gw-session"].clone();
+        let is_kept = async || site.store.get(&Key::secret("vault", &id)).await.unwrap().is_some();
+        let longest = HOUR * if enabled { session.max(refresh) } else { session };
+        assert!(is_kept().await, "right after the login");
+        site.clock.advance(Duration::from_secs(longest - 1));
+        assert!(is_kept().await, "session {session} h, refresh {refresh} h, {enabled}: gone too early");
+        site.clock.advance(Duration::from_secs(2));
+        assert!(!is_kept().await, "session {session} h, refresh {refresh} h, {enabled}: kept for too long");
+    }
+}
