@@ -447,4 +447,42 @@ async fn patterns_guard_resources_and_templates_names_guard_prompts_and_tools() 
         let refused = read("g", other_spelling).await.unwrap_err();
         assert_eq!(refused["requiredScopes"], json!(["r"]), "{other_spelling}");
     }
+    let reference =
+        json!({"ref": {"type": "ref/prompt", "name": "reveal"}, "argument": {"name": "a", "value": ""}});
+    for (method, params) in [("prompts/get", json!({"name": "reveal"})), ("completion/complete", reference)] {
+        let others = client(&gateway, granted("ada", "r g t"), true).await;
+        let refused = ask(&others, method, params.clone()).await.unwrap_err();
+        assert_eq!(refused.data.unwrap()["requiredScopes"], json!(["p"]), "{method}");
+        let own = client(&gateway, granted("ada", "p"), true).await;
+        ask(&own, method, params).await.unwrap_or_else(|error| panic!("{method}: {error}"));
+    }
+    let others = client(&gateway, granted("ada", "r g p"), true).await;
+    let refused = ask(&others, "tools/call", json!({"name": "vault:open"})).await.unwrap();
+    assert_eq!(
+        (&refused["isError"], &refused["_meta"]["requiredScopes"]),
+        (&json!(true), &json!(["t"])),
+        "{refused}"
+    );
+    let own = client(&gateway, granted("ada", "t"), true).await;
+    let opened = ask(&own, "tools/call", json!({"name": "vault:open"})).await.unwrap();
+    assert_eq!(opened["content"][0]["text"], "opened", "{opened}");
+}
+
+#[tokio::test]
+async fn a_task_asks_for_the_scopes_of_its_tool_again_with_each_request_of_its_owner() {
+    let tool = ToolOverride { scopes: vec!["t".to_owned()], ..ToolOverride::default() };
+    let gateway =
+        gateway(AppOptions { tools: [("slow".to_owned(), tool)].into(), ..AppOptions::default() }).await;
+    let task = new_task(&gateway, granted("ada", "t")).await;
+    for method in ["tasks/get", "tasks/update", "tasks/cancel"] {
+        let params = json!({"taskId": task, "inputResponses": {}});
+        let narrow = granted("ada", "other");
+        let message = json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params}).to_string();
+        let missing = gateway.missing_scopes(Caller::new(narrow.clone()), message).await;
+        assert_eq!(missing, ["t"], "{method}");
+        let refused = ask(&client(&gateway, narrow, true).await, method, params.clone()).await.unwrap_err();
+        assert_eq!(refused.data.unwrap()["requiredScopes"], json!(["t"]), "{method}");
+        let owner = client(&gateway, granted("ada", "t"), true).await;
+        ask(&owner, method, params).await.unwrap_or_else(|error| panic!("{method}: {error}"));
+    }
 }
