@@ -1,7 +1,9 @@
 //! Servers with a process for each principal or session.
 
-use gatewright_core::{App, PerCaller as _};
-use gatewright_testing::Mcp;
+use std::sync::Arc;
+
+use gatewright_core::{App, AppOptions, PerCaller as _, Principal, ScopeRule, Scopes};
+use gatewright_testing::{Mcp, Subscription};
 use gatewright_upstream::Sessions;
 use serde_json::json;
 
@@ -33,6 +35,15 @@ async fn principals_share_one_process_with_themselves_only() {
     assert_eq!((first, second), (1, 1), "nobody sees what the other left there");
     assert_ne!(of_ada, of_bob);
     assert_eq!(count(&ada_again).await, (2, of_ada));
+}
+
+#[tokio::test]
+async fn without_sessions_all_callers_share_one_process() {
+    let bench = Bench::new();
+    bench.add("a", server(&[])).await;
+    let (ada, bob) = (bench.client_of("ada").await, bench.client_of("bob").await);
+    let (first, of_ada) = count(&ada).await;
+    assert_eq!((first, count(&bob).await), (1, (2, of_ada)));
 }
 
 #[tokio::test]
@@ -98,4 +109,115 @@ async fn what_one_caller_is_offered_and_told_is_no_other_callers() {
         "everybody is offered nothing"
     );
     assert!(!app.supports_tasks());
+}
+
+const UPDATED: &str = "notifications/resources/updated";
+const SHARED: &str = "file:///shared";
+
+/// A caller with a client of each era, both of which follow the resource that everybody has by the same URI.
+struct Reader {
+    older: Mcp,
+    newer: Mcp,
+    stream: Subscription,
+}
+
+impl Reader {
+    async fn of(bench: &Bench, subject: &str, client: &str) -> Self {
+        let principal = Principal {
+            subject: subject.into(),
+            client_id: Some(client.into()),
+            scopes: Scopes::parse("notes"),
+        };
+        let older = bench.connect_as(principal.clone(), |client| client).await;
+        let newer = bench.connect_as(principal, |client| client.protocol_version("2026-07-28")).await;
+        older.resources().subscribe(SHARED).await.unwrap();
+        let stream = newer.listen(json!({"resourceSubscriptions": [SHARED]})).await.unwrap();
+        assert_eq!(stream.accepted()["resourceSubscriptions"], json!([SHARED]));
+        Self { older, newer, stream }
+    }
+
+    /// The server of this caller announces a change; waits until the caller has heard of `count` in all, in both eras.
+    async fn announce(&self, count: usize) {
+        assert_eq!(text(&self.older, "a:update").await, "updated");
+        self.hears(count).await;
+    }
+
+    async fn hears(&self, count: usize) {
+        for client in [&self.older, &self.newer] {
+            let heard = client.notifications().wait_for(UPDATED, count, LONG).await.unwrap();
+            assert!(heard.iter().all(|one| one.params["uri"] == SHARED), "{heard:?}");
+        }
+        self.stream.wait_for(UPDATED, LONG).await.unwrap();
+    }
+
+    fn heard(&self) -> [usize; 2] {
+        [&self.older, &self.newer].map(|client| client.notifications().of(UPDATED).len())
+    }
+}
+
+fn with_resources(sessions: Option<Sessions>) -> gatewright_upstream::UpstreamConfig {
+    gatewright_upstream::UpstreamConfig { sessions, ..server(&["--resources"]) }
+}
+
+#[tokio::test]
+async fn a_change_of_a_resource_is_heard_by_the_principal_whose_connection_announced_it_only() {
+    let bench = Bench::new();
+    bench.add_per_caller("a", with_resources(Some(Sessions::PerPrincipal)));
+    let (ada, bob) = (Reader::of(&bench, "ada", "desk").await, Reader::of(&bench, "bob", "desk").await);
+    // The same user with another client is another principal.
+    let ada_at_phone = Reader::of(&bench, "ada", "phone").await;
+    for count in 1..=3 {
+        ada.announce(count).await;
+    }
+    // What is announced later is heard later: nothing of the others is still on its way.
+    bob.announce(1).await;
+    ada_at_phone.announce(1).await;
+    assert_eq!([ada.heard(), bob.heard(), ada_at_phone.heard()], [[3, 3], [1, 1], [1, 1]]);
+}
+
+#[tokio::test]
+async fn a_change_at_a_server_with_accounts_is_heard_by_that_user_only_with_each_of_their_clients() {
+    let bench = Bench::new();
+    bench.add_with_tokens("a", with_resources(None));
+    let (ada, bob) = (Reader::of(&bench, "ada", "desk").await, Reader::of(&bench, "bob", "desk").await);
+    let ada_at_phone = Reader::of(&bench, "ada", "phone").await;
+    for count in 1..=3 {
+        ada.announce(count).await;
+        ada_at_phone.hears(count).await;
+    }
+    bob.announce(1).await;
+    assert_eq!([ada.heard(), ada_at_phone.heard(), bob.heard()], [[3, 3], [3, 3], [1, 1]]);
+}
+
+#[tokio::test]
+async fn a_change_is_heard_by_all_who_follow_it_and_no_more_by_a_caller_who_lost_the_scope() {
+    let bench = Bench::new();
+    let app = bench.add("a", with_resources(None)).await;
+    let ada = Reader::of(&bench, "ada", "desk").await;
+    let bob = bench.client_of("bob").await;
+    bob.resources().subscribe(SHARED).await.unwrap();
+    let stranger = bench.client_of("eve").await;
+    ada.announce(1).await;
+    bob.notifications().wait_for(UPDATED, 1, LONG).await.unwrap();
+    let needs = |scope: &str| AppOptions {
+        resources: [(SHARED.to_owned(), ScopeRule { scopes: vec![scope.to_owned()] })].into(),
+        ..AppOptions::default()
+    };
+    // The configuration changes while both clients of ada follow it; bob has every scope.
+    for (count, (scope, of_ada)) in
+        [("payroll", [1, 1]), ("notes", [2, 2]), ("payroll", [2, 2])].into_iter().enumerate()
+    {
+        bench.registry.set(vec![("a".to_owned(), app.clone() as Arc<dyn App>, needs(scope))]);
+        text(&bob, "a:update").await;
+        bob.notifications().wait_for(UPDATED, count + 2, LONG).await.unwrap();
+        // The answer of each client comes behind what was sent to it before.
+        if scope == "notes" {
+            ada.hears(2).await;
+        }
+        for client in [&ada.older, &ada.newer] {
+            client.tools().list().await.unwrap();
+        }
+        assert_eq!(ada.heard(), of_ada, "the resource needs {scope}");
+    }
+    assert_eq!(stranger.notifications().of(UPDATED).len(), 0, "nobody hears of what they did not ask for");
 }

@@ -3,7 +3,8 @@
 use std::{collections::HashMap, sync::Arc, time::Duration};
 
 use gatewright_core::{
-    App, AppHealth, AppOptions, Gateway, GatewayConfig, Invoker, Principal, Registry, ToolNames,
+    App, AppFuture, AppHealth, AppOptions, Authorize, BearerToken, Gateway, GatewayConfig, Invoker,
+    Principal, Registry, ToolNames, UserCredentials,
 };
 use gatewright_testing::{ElicitResult, Mcp, McpBuilder, PendingCall, RpcError};
 use gatewright_upstream::{PerCallerApp, UpstreamApp, UpstreamConfig};
@@ -111,6 +112,13 @@ impl Bench {
         app
     }
 
+    /// Adds an app with connections for each user, who has a token there.
+    pub(crate) fn add_with_tokens(&self, id: &str, config: UpstreamConfig) -> Arc<PerCallerApp> {
+        let app = PerCallerApp::start(id, config, environment(), Some(Arc::new(TokenOfEach)));
+        self.registry.add(id, app.clone(), AppOptions::default());
+        app
+    }
+
     /// A client set up otherwise. Whoever asks it gets Ada and a sample.
     pub(crate) async fn connect(&self, set_up: impl FnOnce(McpBuilder) -> McpBuilder) -> Mcp {
         self.connect_as(Principal::local(), set_up).await
@@ -130,6 +138,32 @@ impl Bench {
             json!({"role": "assistant", "content": {"type": "text", "text": "a sample"}, "model": "model"})
         });
         client
+    }
+}
+
+/// Gives each subject a token of their own.
+struct TokenOfEach;
+
+impl UserCredentials for TokenOfEach {
+    fn bearer<'a>(
+        &'a self,
+        _: &'a str,
+        principal: &'a Principal,
+    ) -> AppFuture<'a, Result<Option<BearerToken>, String>> {
+        Box::pin(async { Ok(Some(BearerToken::new(format!("token of {}", principal.subject)))) })
+    }
+
+    fn authorize<'a>(&'a self, _: &'a str, _: &'a Principal) -> AppFuture<'a, Result<Authorize, String>> {
+        Box::pin(async { Err("everybody has a token".to_owned()) })
+    }
+
+    fn refused<'a>(
+        &'a self,
+        _: &'a str,
+        _: &'a Principal,
+        _: &'a BearerToken,
+    ) -> AppFuture<'a, Result<Option<BearerToken>, String>> {
+        Box::pin(async { Ok(None) })
     }
 }
 

@@ -4,7 +4,8 @@
 //! tools in pages of 100; `--bad-schema`; `--stay` outlives its input; `--discover` knows only the 2026-07-28 era;
 //! `--pids FILE` starts a child of its own and writes both ids; `--parent FILE` runs the gateway's side of a `--pids`
 //! server instead, until it is killed; `--tasks` lists tools that run as tasks; `--extra-members` adds members of other kinds of results
-//! to each result; `--unannounced` announces no tasks; `--no-task-methods` knows no method for them.
+//! to each result; `--unannounced` announces no tasks; `--no-task-methods` knows no method for them; `--resources` lists a resource, and a
+//! tool that announces its change.
 
 mod tasks;
 
@@ -49,6 +50,7 @@ fn main() {
         discover: has("--discover"),
         unannounced: has("--unannounced"),
         no_task_methods: has("--no-task-methods"),
+        resources: has("--resources"),
         tasks: has("--tasks").then(Tasks::default),
         more: value("--tools").and_then(|count| count.parse().ok()).unwrap_or(0),
         ..Server::default()
@@ -73,6 +75,7 @@ struct Server {
     discover: bool,
     unannounced: bool,
     no_task_methods: bool,
+    resources: bool,
     more: usize,
     tasks: Option<Tasks>,
     /// Open calls by the id of the question asked for them.
@@ -177,6 +180,9 @@ impl Server {
                 json!({})
             }
             "tools/list" => self.tools(params),
+            "resources/list" if self.resources => {
+                json!({"resources": [{"uri": "file:///shared", "name": "shared"}]})
+            }
             "resources/list" => json!({"resources": []}),
             "tools/call" => {
                 let Some(tasks) = &mut self.tasks else { return self.call(id, params) };
@@ -237,6 +243,9 @@ impl Server {
             if self.changed {
                 tools.push(tool("new"));
             }
+            if self.resources {
+                tools.push(tool("update"));
+            }
             if self.bad_schema {
                 tools.push(json!({"name": "broken", "inputSchema": {"type": "no-such-type"}}));
             }
@@ -296,6 +305,10 @@ impl Server {
                 self.changed = true;
                 notify("notifications/tools/list_changed", json!({}));
                 text("changed")
+            }
+            "update" => {
+                notify("notifications/resources/updated", json!({"uri": "file:///shared"}));
+                text("updated")
             }
             "env" => {
                 let mut names: Vec<String> = std::env::vars().map(|(name, _)| name).collect();
