@@ -1,6 +1,6 @@
 //! Runs of the real binary as strangers try them: clients that leave, and scripts that want the host's memory.
 
-use std::{fs, sync::Arc};
+use std::{fs, sync::Arc, time::Duration};
 
 use gatewright::{
     rmcp::{
@@ -134,7 +134,7 @@ async fn a_client_that_leaves_ends_its_run_and_the_calls_of_it() {
 }
 
 /// The most memory a process has had, in bytes.
-fn peak(server: &Served) -> u64 {
+pub fn peak(server: &Served) -> u64 {
     let status = fs::read_to_string(format!("/proc/{}/status", server.child.id())).unwrap();
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();
     line.trim().trim_end_matches(" kB").trim().parse::<u64>().unwrap() * 1024
@@ -176,6 +176,66 @@ async fn greedy_scripts_of_several_callers_leave_the_host_its_memory_and_get_sho
     let (_, body) =
         execute(&server, "return (await callTool('crm:users_list', { limit: 1 })) !== null").await;
     assert_eq!(body["result"], true, "{body}");
+}
+
+/// Requests whose long texts are cleaned or repeated when they fail: each once kept a thread of the server busy for long.
+fn stalling() -> Vec<(&'static str, Value)> {
+    let long = "'+/'.repeat(400000)";
+    let run = |script: String| call(&script);
+    let input = json!({"tool": "crm:users_get", "input": {"id": "+/".repeat(400_000)}});
+    vec![
+        ("message", run(format!("throw new Error({long})"))),
+        ("trace", run("throw new Error('    at f (x:1:2)\\n'.repeat(60000))".to_owned())),
+        ("getTool", run(format!("return await getTool({long})"))),
+        ("meta-tool", run(format!("await callTool('codecall:' + {long}, {{}})"))),
+        ("tool", run(format!("await callTool({long}, {{}})"))),
+        ("echo in a script", run(format!("await callTool('crm:users_get', {{ id: {long} }})"))),
+        (
+            "echo of codecall:invoke",
+            json!({"jsonrpc": "2.0", "id": 7, "method": "tools/call",
+                "params": {"name": "codecall:invoke", "arguments": input}}),
+        ),
+    ]
+}
+
+#[tokio::test]
+async fn whoever_asks_is_answered_while_failures_with_long_texts_are_cleaned() {
+    // More than there are threads that serve requests.
+    let callers = 2 * std::thread::available_parallelism().map_or(4, usize::from).max(2);
+    let server = Served::start(
+        "http: { sessions: false }\napps:\n  crm: { builtin: crm }\ncodecall: { worker: { queueTimeout: 60s } }\n",
+        &[],
+    );
+    execute(&server, "return 1").await;
+    let client = Client::new();
+    let health = format!("http://{}/healthz", server.address);
+    for (name, request) in stalling() {
+        let mut answered = 0;
+        let mut rounds = 0;
+        // Runs that end before the first poll is answered say nothing.
+        while answered == 0 {
+            rounds += 1;
+            assert!(rounds < 10, "{name}: nobody was answered before the runs ended");
+            let runs = (0..callers).map(|_| async { message(post(&server, &[], &request).await).await });
+            let mut runs = std::pin::pin!(futures::future::join_all(runs));
+            let replies = loop {
+                let poll = timeout(Duration::from_secs(10), client.get(&health).send());
+                tokio::select! {
+                    replies = &mut runs => break replies,
+                    poll = poll => {
+                        let poll = poll.unwrap_or_else(|_| panic!("{name}: a poll waits for 10 s"));
+                        assert_eq!(poll.unwrap().status(), 200);
+                        answered += 1;
+                    }
+                }
+            };
+            for reply in replies {
+                let body = &reply["result"]["structuredContent"];
+                assert!(body["status"].is_string(), "{name}: {reply}");
+                assert!(reply.to_string().len() < 64 * 1024, "{name}: a short reply, please: {reply}");
+            }
+        }
+    }
 }
 
 #[tokio::test]
@@ -225,4 +285,4 @@ async fn one_answer_of_many_small_values_leaves_the_host_its_memory() {
 
 /// Memory that the host may need for one run of the preset `secure`, in MiB: twice `codecall.vm.hostMemoryMib`, because what is
 /// passed on exists twice for a moment.
-const HELD: u64 = 64;
+pub const HELD: u64 = 64;
