@@ -33,7 +33,7 @@ fn request(kind: &str, text: &str) -> Value {
         "name for getTool" => run("getTool(codecallContext.text)"),
         "name for callTool" => run("await callTool(codecallContext.text, {})"),
         "name of a meta-tool" => run("await callTool('codecall:' + codecallContext.text, {})"),
-        "console" => run("console.log(codecallContext.text.slice(0, 200000)); return 1"),
+        "console" => run("console.log(codecallContext.text); return 1"),
         "keys" => run("return await callTool('crm:users_get', { [codecallContext.text]: 1 })"),
         "a tool's error" => run("await callTool('crm:users_get', { id: codecallContext.text })"),
         "failures of several" => {
@@ -70,9 +70,38 @@ const KINDS: [&str; 16] = [
     "meta-tool",
 ];
 
+/// Requests that name a resource, or complete one. URIs of more than 8 KiB are refused, so that both lengths tell something.
+fn uri_request(kind: &str, text: &str) -> Value {
+    let text = format!("test://{text}");
+    let params = match kind {
+        "completion/complete" => json!({"ref": {"type": "ref/resource", "uri": text},
+            "argument": {"name": "id", "value": text}}),
+        _ => json!({"uri": text}),
+    };
+    json!({"jsonrpc": "2.0", "id": 1, "method": kind, "params": params})
+}
+
+const URI_KINDS: [&str; 4] =
+    ["resources/read", "resources/subscribe", "resources/unsubscribe", "completion/complete"];
+const URI_LENGTHS: [usize; 4] = [1 << 9, 1 << 10, 1 << 11, 1 << 12];
+
 /// Places of a request outside its body, which have room for less.
 const SHORT: [usize; 4] = [1 << 11, 1 << 12, 1 << 13, 1 << 14];
-const PLACES: [&str; 6] = ["path", "query", "authorization", "mcp-session-id", "accept", "origin"];
+const PLACES: [&str; 13] = [
+    "path",
+    "query",
+    "authorization",
+    "mcp-session-id",
+    "accept",
+    "origin",
+    "mcp-name",
+    "mcp-method",
+    "mcp-protocol-version",
+    "cookie",
+    "dpop",
+    "forwarded",
+    "x-forwarded-for",
+];
 
 /// A request with `text` at a place outside its body.
 async fn ask(client: &reqwest::Client, server: &Served, place: &str, text: &str) {
@@ -81,23 +110,36 @@ async fn ask(client: &reqwest::Client, server: &Served, place: &str, text: &str)
     let request = match place {
         "path" => client.get(format!("{base}/{text}")),
         "query" => client.get(format!("{base}/healthz?{text}")),
-        header => client.post(format!("{base}/mcp")).header(header, text).body("{}"),
+        header => {
+            let body = r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"crm:users_list","arguments":{}}}"#;
+            let mut request = client.post(format!("{base}/mcp")).header("content-type", "application/json");
+            if header != "accept" {
+                request = request.header("accept", "application/json, text/event-stream");
+            }
+            if header == "dpop" {
+                request = request.header("authorization", "DPoP made.up.token");
+            }
+            request.header(header, text).body(body)
+        }
     };
     request.send().await.unwrap().bytes().await.unwrap();
 }
 
 #[tokio::test]
 async fn no_address_or_header_makes_the_server_work_more_than_in_proportion() {
-    let server = Served::start("apps:\n  crm: { builtin: crm }\n", &[]);
+    let open = "http: { sessions: false, trustedProxies: [127.0.0.1] }\napps:\n  crm: { builtin: crm }\n";
+    let closed = format!("{open}auth: {{ mode: orchestrated }}\n");
+    let servers = [Served::start(open, &[]), Served::start(&closed, &[])];
     let client = reqwest::Client::new();
-    for place in PLACES {
-        for piece in ["a/", ":", "%2F", "'", "=&", "x"] {
+    let all = PLACES.into_iter().flat_map(|place| servers.iter().map(move |server| (place, server)));
+    for (place, server) in all {
+        for piece in ["a/", ":", "%2F", "'", "=&", "x", "a=b; ", "for=1.1.1.1, ", "1.1.1.1,", "a.", ","] {
             let texts = SHORT.map(|len| work::repeated(piece, len));
             let mut costs = [f64::MAX; SHORT.len()];
             for round in 0.. {
                 for (cost, text) in costs.iter_mut().zip(&texts) {
                     let before = spent(server.child.id());
-                    ask(&client, &server, place, text).await;
+                    ask(&client, server, place, text).await;
                     *cost = cost.min(spent(server.child.id()) - before);
                 }
                 let grown = work::growth(&costs);
@@ -108,6 +150,35 @@ async fn no_address_or_header_makes_the_server_work_more_than_in_proportion() {
                     round < 8,
                     "{place} {piece:?}: {costs:.0?} ns for {SHORT:?} bytes grow by {grown:.1}"
                 );
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn no_uri_of_a_client_makes_the_server_work_more_than_in_proportion() {
+    let server = Served::start("http: { sessions: false }\napps:\n  all: { builtin: everything }\n", &[]);
+    let pid = server.child.id();
+    for kind in URI_KINDS {
+        for lengths in [URI_LENGTHS, LENGTHS] {
+            for piece in ["a/", "../", "%2F", "%", "*", "{id}", "?", "#", "x", ":", "@", "\u{e9}"] {
+                let bodies = lengths.map(|len| uri_request(kind, &work::repeated(piece, len)));
+                let mut costs = [f64::MAX; LENGTHS.len()];
+                for round in 0.. {
+                    for (cost, body) in costs.iter_mut().zip(&bodies) {
+                        let before = spent(pid);
+                        post(&server, &[], body).await;
+                        *cost = cost.min(spent(pid) - before);
+                    }
+                    let grown = work::growth(&costs);
+                    if grown < work::MOST {
+                        break;
+                    }
+                    assert!(
+                        round < 8,
+                        "{kind} {piece:?}: {costs:.0?} ns for {lengths:?} bytes grow by {grown:.1}"
+                    );
+                }
             }
         }
     }
