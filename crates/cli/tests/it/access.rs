@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 use crate::{
     gate::{Answer, CALLBACK, Gate, Person, Site, config, parameter},
     notes::Notes,
+    served::LONG,
     support::gatewright,
 };
 
@@ -18,14 +19,15 @@ async fn send(gate: &Gate, token: &str, method: &str, mut params: Value) -> Answ
     params["_meta"] = json!({"io.modelcontextprotocol/protocolVersion": "2026-07-28",
         "io.modelcontextprotocol/clientCapabilities": {"extensions": {"io.modelcontextprotocol/tasks": {}}}});
     let bearer = format!("Bearer {token}");
+    // No token is sent in place of an empty one.
     let name = ["name", "uri", "taskId"].iter().find_map(|key| params[*key].as_str().map(str::to_owned));
     let mut headers = vec![
         ("content-type", "application/json"),
         ("accept", "application/json, text/event-stream"),
         ("mcp-protocol-version", "2026-07-28"),
         ("mcp-method", method),
-        ("authorization", &bearer),
     ];
+    headers.extend((!token.is_empty()).then_some(("authorization", bearer.as_str())));
     headers.extend(name.as_deref().map(|name| ("mcp-name", name)));
     let body = json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params}).to_string();
     gate.send(Method::POST, "/mcp", &headers, body).await
@@ -152,7 +154,7 @@ async fn shown(gate: &Gate, token: &str) -> String {
 #[tokio::test]
 async fn users_of_a_server_with_accounts_see_names_uris_and_descriptions_of_their_own_only() {
     let notes = Notes::start().await;
-    let mut all = config(json!({}));
+    let mut all = config(json!({"allowDefaultPublic": true, "anonymousScopes": [SCOPE]}));
     all["apps"]["notes"] = notes.app();
     let mut bob = all["auth"]["local"]["users"][0].clone();
     bob["username"] = json!("bob");
@@ -193,6 +195,24 @@ async fn users_of_a_server_with_accounts_see_names_uris_and_descriptions_of_thei
     let of_robot = shown(&gate, &robot).await;
     assert!(!of_robot.contains("written by") && !of_robot.contains("notes://"), "{of_robot}");
     assert!(of_robot.contains("notes:authorize"), "it is offered to connect: {of_robot}");
+    // Callers without a token are let in, and are no user.
+    let of_anonymous = shown(&gate, "").await;
+    assert!(of_anonymous.contains("crm:users_list"), "{of_anonymous}");
+    for of_somebody in ["written by", "notes://", "prompt_of_", "whoami"] {
+        assert!(!of_anonymous.contains(of_somebody), "{of_somebody}: {of_anonymous}");
+    }
+    for (method, params) in [
+        ("resources/read", json!({"uri": "notes://ada/page"})),
+        ("prompts/get", json!({"name": "prompt_of_ada"})),
+        ("tools/call", json!({"name": "notes:diary_of_ada", "arguments": {}})),
+        ("tools/call", json!({"name": "notes:whoami", "arguments": {}})),
+    ] {
+        let refused = send(&gate, "", method, params).await;
+        let is_error = refused.status != 200
+            || !refused.json()["error"].is_null()
+            || refused.json()["result"]["isError"] == true;
+        assert!(is_error && !refused.body.contains("written by"), "{method}: {}", refused.body);
+    }
     // Names that cannot be read are as good as names that do not exist.
     let read = async |user: &User, uri: &str| {
         send(&gate, &user.token, "resources/read", json!({"uri": uri})).await.json()
@@ -229,4 +249,57 @@ fn check_production_names_apps_of_which_nothing_takes_a_scope() {
         assert!(check(scoped.clone()).contains("is not one of `auth.scopes`"), "nobody can have the scope");
         assert!(!check(scoped).contains("any token can use the whole app"));
     }
+}
+
+/// A server over stdio whose one tool tells the id of its process.
+const TELLS_ITS_PROCESS: &str = r#"
+import json, os, sys
+for line in sys.stdin:
+    message = json.loads(line)
+    number, method, params = message.get("id"), message.get("method"), message.get("params") or {}
+    if number is None:
+        continue
+    results = {
+        "initialize": {"protocolVersion": params.get("protocolVersion"), "capabilities": {"tools": {}},
+                       "serverInfo": {"name": "process", "version": "1"}},
+        "tools/list": {"tools": [{"name": "process", "inputSchema": {"type": "object"}}]},
+        "tools/call": {"content": [{"type": "text", "text": str(os.getpid())}]},
+        "ping": {},
+    }
+    answer = {"jsonrpc": "2.0", "id": number}
+    if method in results:
+        answer["result"] = results[method]
+    else:
+        answer["error"] = {"code": -32601, "message": "no such method"}
+    print(json.dumps(answer), flush=True)
+"#;
+
+#[tokio::test]
+async fn each_principal_has_a_process_where_the_configuration_says_so_and_all_share_one_elsewhere() {
+    let mut all = config(json!({}));
+    let app = json!({"command": "python3", "args": ["-c", TELLS_ITS_PROCESS], "scopes": [SCOPE]});
+    all["apps"] = json!({"shared": app.clone(), "own": app});
+    all["apps"]["own"]["sessions"] = json!("per_principal");
+    let site = Site::launch("yaml", &all.to_string(), &[], &[]);
+    let gate = site.gate();
+    let (robot, other) = (gate.machine_token("robot", SCOPE).await, gate.machine_token("other", SCOPE).await);
+    let ready = async {
+        while gate.get("/readyz").await.json()["status"] != "ready" {
+            tokio::task::yield_now().await;
+        }
+    };
+    tokio::time::timeout(LONG, ready).await.unwrap();
+    let process = async |token: &str, app: &str| {
+        let params = json!({"name": format!("{app}:process"), "arguments": {}});
+        let answer = send(&gate, token, "tools/call", params).await.json();
+        let text = answer["result"]["content"][0]["text"].as_str().unwrap_or_default();
+        text.parse::<u32>().unwrap_or_else(|_| panic!("{answer}"))
+    };
+    let (first, second) = (process(&robot, "own").await, process(&other, "own").await);
+    assert_ne!(first, second);
+    let again = gate.machine_token("robot", SCOPE).await;
+    assert_eq!((process(&again, "own").await, process(&other, "own").await), (first, second));
+    let shared = process(&robot, "shared").await;
+    assert_eq!(process(&other, "shared").await, shared);
+    assert!(shared != first && shared != second);
 }

@@ -263,6 +263,23 @@ fn nobody_is_served_beyond_loopback_without_authentication_unless_that_is_meant(
     let apps = "apps: { crm: { builtin: crm } }\nhttp: { port: 0 }\n";
     let told = refused(apps, &["--host", "0.0.0.0"]);
     assert!(told.contains("auth.mode") && told.contains("allowDefaultPublic"), "{told}");
+    // The address that clients use says nothing about who connects.
+    for url in ["http://localhost:3000", "http://127.0.0.1:3000"] {
+        let local =
+            format!("apps: {{ crm: {{ builtin: crm }} }}\nhttp: {{ port: 0, publicUrl: \"{url}\" }}\n");
+        for (auth, parts) in [
+            ("{ mode: public }", ["auth.mode", "allowDefaultPublic"]),
+            ("{ mode: orchestrated, local: { login: demo } }", ["auth.local.login", "loopback"]),
+        ] {
+            let told = refused(&format!("{local}auth: {auth}\n"), &["--host", "0.0.0.0"]);
+            for part in parts {
+                assert!(told.contains(part), "{url} {auth}: {told}");
+            }
+            let in_file = local.replace("port: 0", "port: 0, host: 0.0.0.0");
+            let told = refused(&format!("{in_file}auth: {auth}\n"), &[]);
+            assert!(told.contains(parts[0]), "{url} {auth}: {told}");
+        }
+    }
     let meant = format!("{apps}auth: {{ mode: public, allowDefaultPublic: true }}\n");
     let site = Site::launch("yaml", &meant, &[], &["--host", "0.0.0.0"]);
     assert!(site.log.text().contains("authentication is off"), "{}", site.log.text());

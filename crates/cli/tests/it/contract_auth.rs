@@ -144,6 +144,23 @@ async fn the_contracts_auth_object_alone_serves_users_from_redis_at_every_instan
 }
 
 #[tokio::test]
+async fn the_port_of_redis_is_the_one_that_the_variable_names() {
+    let redis = redis();
+    let store = json!({"type": "redis", "config": {
+        "host": "127.0.0.1", "port": "${REDIS_PORT:-6379}", "password": STORE_PASSWORD, "tls": false, "keyPrefix": "named:"}});
+    let config = contract(store, &signing_key());
+    let port = redis.1.to_string();
+    let mut site = Site::launch("json", &config.to_string(), &[("REDIS_PORT", port.clone())], &[]);
+    works_end_to_end(&mut site).await;
+    // What it stores is in that Redis, and is gone with it.
+    let output = Command::new("redis-cli")
+        .args(["-p", &port, "-a", STORE_PASSWORD, "--no-auth-warning", "--scan", "--pattern", "named:*"])
+        .output()
+        .unwrap();
+    assert!(String::from_utf8_lossy(&output.stdout).lines().count() > 0, "{output:?}");
+}
+
+#[tokio::test]
 async fn a_user_who_is_configured_is_the_only_one() {
     let site = Site::start(&crate::gate::config(json!({})));
     assert!(!site.log.text().contains("Sign in as"), "{}", site.log.text());

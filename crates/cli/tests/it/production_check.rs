@@ -249,6 +249,13 @@ fn every_production_requirement_that_is_broken_is_named_with_its_line_and_fix() 
             "32 random",
         ),
         (
+            "no private addresses",
+            "/apps/crm",
+            json!({"url": "https://crm.example/mcp", "scopes": ["crm:read"], "auth": {"type": "oauth", "allowPrivate": true}}),
+            "apps.crm.auth.allowPrivate",
+            "false",
+        ),
+        (
             "TLS for secrets",
             "/apps/crm",
             json!({"url": "http://user:pa55w0rd@crm.internal/mcp", "scopes": ["crm:read"]}),
