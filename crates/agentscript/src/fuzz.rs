@@ -47,7 +47,8 @@ pub fn validator(bytes: &[u8]) {
     }
 }
 
-/// Checks the text that runs: it uses the names that were checked and no other, and the engine compiles it.
+/// Checks the text that runs: it uses the names that were checked and no other, the engine compiles it, and reads no word in it that the
+/// parser does not read there, such as one of a comment.
 fn printed(source: &str, script: &Script) {
     let text = script.text();
     let context = || format!("{source:?}\nwas printed as {text:?}");
@@ -64,14 +65,41 @@ fn printed(source: &str, script: &Script) {
     thread_local! {
         static COMPILER: Compiler = Compiler::new().expect("an engine");
     }
-    let compiled = COMPILER
-        .with(|compiler| compiler.script(&wrapped(text), "script", &Limits::preset(Preset::Balanced), None));
-    if let Err(RunError::SyntaxError { message, .. }) = compiled {
-        // The parser leaves regular expressions to the engine.
-        let known = text.contains('/') || message.contains("stack overflow");
-        assert!(known, "the engine refuses it, {message}: {}", context());
+    let compile = |text: &str| {
+        COMPILER.with(|compiler| compiler.script(text, "script", &Limits::preset(Preset::Balanced), None))
+    };
+    match compile(&wrapped(text)) {
+        Ok(bytecode) => {
+            let found = bytecode.words().unwrap_or_else(|| panic!("no words of {}", context()));
+            let hidden = unread(&found, &wrapped(text));
+            assert!(hidden.is_empty(), "the engine reads {hidden:?}, the parser does not: {}", context());
+        }
+        Err(RunError::SyntaxError { message, .. }) => {
+            // The parser leaves regular expressions to the engine: one of them is wrong by itself, then.
+            let mut literals = validate::regular_expressions(text).into_iter();
+            let known = literals.any(|(_, literal)| compile(&format!("({literal})")).is_err())
+                || message.contains("stack overflow");
+            assert!(known, "the engine refuses it, {message}: {}", context());
+        }
+        Err(_) => {}
     }
 }
+
+/// The words of the engine that the parser does not find in `text`.
+fn unread<'w>(found: &'w [String], text: &str) -> Vec<&'w str> {
+    let Ok(read) = validate::words(text) else { return Vec::new() };
+    let is_name = |word: &str| {
+        word.starts_with(|c: char| c.is_alphabetic() || matches!(c, '_' | '$' | '#'))
+            && word.chars().all(|c| c.is_alphanumeric() || matches!(c, '_' | '$' | '#'))
+    };
+    let known = |word: &str| {
+        read.contains(word) || word == "script" || ENGINE_NAMES.iter().any(|own| word.starts_with(own))
+    };
+    found.iter().map(String::as_str).filter(|word| is_name(word) && !known(word)).collect()
+}
+
+/// Beginnings of names that the engine gives to parts without one.
+const ENGINE_NAMES: [&str; 1] = ["computed_field"];
 
 /// Decodes any bytes as messages of a worker: decoding neither panics nor reads past them, and encoding gives the same bytes again.
 pub fn messages(bytes: &[u8]) {

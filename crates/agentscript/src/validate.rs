@@ -33,7 +33,10 @@ use std::{
 
 use oxc::{
     allocator::Allocator,
-    ast::ast::RegExpLiteral,
+    ast::ast::{
+        BindingIdentifier, Directive, IdentifierName, IdentifierReference, LabelIdentifier,
+        PrivateIdentifier, RegExpLiteral, StringLiteral, TemplateElement,
+    },
     ast_visit::VisitJs,
     semantic::Scoping,
     span::{SourceType, Span},
@@ -158,6 +161,47 @@ pub(crate) fn free_names(text: &str) -> Result<BTreeSet<String>, Rejection> {
         return Err(parse::rejection(text, error));
     }
     Ok(parsed.scoping.root_unresolved_references().keys().map(ToString::to_string).collect())
+}
+
+/// Returns every word of a text as the parser reads it: names, keys, and texts in quotes. Applies no rules.
+///
+/// # Errors
+/// The text is not a script, or nests too deep.
+pub(crate) fn words(text: &str) -> Result<BTreeSet<String>, Rejection> {
+    struct Words(BTreeSet<String>);
+    impl<'a> VisitJs<'a> for Words {
+        fn visit_identifier_name(&mut self, it: &IdentifierName<'a>) {
+            self.0.insert(it.name.to_string());
+        }
+        fn visit_identifier_reference(&mut self, it: &IdentifierReference<'a>) {
+            self.0.insert(it.name.to_string());
+        }
+        fn visit_binding_identifier(&mut self, it: &BindingIdentifier<'a>) {
+            self.0.insert(it.name.to_string());
+        }
+        fn visit_label_identifier(&mut self, it: &LabelIdentifier<'a>) {
+            self.0.insert(it.name.to_string());
+        }
+        fn visit_private_identifier(&mut self, it: &PrivateIdentifier<'a>) {
+            self.0.insert(format!("#{}", it.name));
+        }
+        fn visit_string_literal(&mut self, it: &StringLiteral<'a>) {
+            self.0.insert(it.value.to_string());
+        }
+        fn visit_template_element(&mut self, it: &TemplateElement<'a>) {
+            self.0.extend(it.value.cooked.map(|text| text.to_string()));
+            self.0.insert(it.value.raw.to_string());
+        }
+        fn visit_directive(&mut self, it: &Directive<'a>) {
+            self.0.insert(it.directive.to_string());
+            self.0.insert(it.expression.value.to_string());
+        }
+    }
+    let arena = Allocator::default();
+    let parsed = tree(&arena, text, &ScriptPolicy::default())?;
+    let mut words = Words(BTreeSet::new());
+    words.visit_program(&parsed.program);
+    Ok(words.0)
 }
 
 /// Returns the regular expression literals of a script that was checked: the place and the text of each.

@@ -13,6 +13,60 @@ use crate::worker::heap::Heap;
 /// Bytecode that this process has compiled.
 pub(crate) struct Bytecode(Vec<u8>);
 
+impl Bytecode {
+    /// Returns the words that the engine found in the text: names, keys and texts of the code, without those that the engine knows by heart.
+    /// `None` when they cannot be read.
+    pub(crate) fn words(&self) -> Option<Vec<String>> {
+        // A version, a checksum, and the number of words; then each, as `JS_WriteObjectAtoms` writes it.
+        let mut rest = self.0.get(5..)?;
+        let count = number(&mut rest)?;
+        let mut words = Vec::new();
+        for _ in 0..count {
+            match byte(&mut rest)? {
+                0xC0.. => drop(number(&mut rest)?),
+                0x80.. => {}
+                _ => {
+                    let len = number(&mut rest)?;
+                    let (units, wide) = (len >> 1, len & 1 == 1);
+                    let (text, after) = rest.split_at_checked(if wide { 2 * units } else { units })?;
+                    rest = after;
+                    words.push(match wide {
+                        true => {
+                            let units: Vec<u16> = text
+                                .chunks_exact(2)
+                                .map(|unit| u16::from_ne_bytes([unit[0], unit[1]]))
+                                .collect();
+                            String::from_utf16_lossy(&units)
+                        }
+                        // Latin-1.
+                        false => text.iter().map(|byte| char::from(*byte)).collect(),
+                    });
+                }
+            }
+        }
+        Some(words)
+    }
+}
+
+fn byte(rest: &mut &[u8]) -> Option<u8> {
+    let (first, after) = rest.split_first()?;
+    *rest = after;
+    Some(*first)
+}
+
+/// A number in LEB128.
+fn number(rest: &mut &[u8]) -> Option<usize> {
+    let mut value = 0;
+    for shift in (0..32).step_by(7) {
+        let next = byte(rest)?;
+        value |= usize::from(next & 0x7F) << shift;
+        if next < 0x80 {
+            return Some(value);
+        }
+    }
+    None
+}
+
 /// Compiles a script in strict mode without running it. `strip` leaves out line numbers.
 pub(crate) fn compile(ctx: &Ctx<'_>, text: &CStr, name: &CStr, strip: bool) -> rquickjs::Result<Bytecode> {
     let flags = qjs::JS_EVAL_TYPE_GLOBAL | qjs::JS_EVAL_FLAG_STRICT | qjs::JS_EVAL_FLAG_COMPILE_ONLY;
