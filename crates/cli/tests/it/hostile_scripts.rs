@@ -13,13 +13,18 @@ use gatewright::rmcp::{
 };
 use serde_json::{Value, json};
 
-use crate::served::Served;
+use crate::{
+    runs::{self, HELD, peak},
+    served::Served,
+};
 
+const MIB: u64 = 1024 * 1024;
+/// Longest body of a run, in bytes: its result and its console lines.
+const LONGEST: usize = 3 * MIB as usize / 2;
 const TIMEOUT: Duration = Duration::from_millis(600);
 
-/// Families of the sandbox's corpus, and of each as many scripts as are run here, evenly taken.
-fn hostile() -> BTreeMap<String, Vec<String>> {
-    const EACH: usize = 4;
+/// Families of the sandbox's corpus, with at most `each` scripts of each, evenly taken.
+fn hostile(each: usize) -> BTreeMap<String, Vec<String>> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../agentscript/tests/cases");
     let mut families: BTreeMap<String, Vec<String>> = BTreeMap::new();
     for family in fs::read_dir(root).unwrap() {
@@ -38,8 +43,8 @@ fn hostile() -> BTreeMap<String, Vec<String>> {
             }));
         }
         scripts.sort();
-        let step = (scripts.len() / EACH).max(1);
-        let taken: Vec<String> = scripts.iter().step_by(step).take(EACH).cloned().collect();
+        let step = (scripts.len() / each).max(1);
+        let taken: Vec<String> = scripts.iter().step_by(step).take(each).cloned().collect();
         *scripts = taken;
     }
     families
@@ -60,7 +65,7 @@ async fn scripts_of_every_hostile_family_end_in_time_and_the_next_run_works() {
     let server = Served::start(&config, &[]);
     let transport = StreamableHttpClientTransport::from_uri(format!("http://{}/mcp", server.address));
     let client = ().serve(transport).await.unwrap();
-    let families = hostile();
+    let families = hostile(4);
     assert!(families.len() >= 15, "{:?}", families.keys());
     for (family, scripts) in families {
         for script in scripts {
@@ -72,10 +77,41 @@ async fn scripts_of_every_hostile_family_end_in_time_and_the_next_run_works() {
             let known = ["ok", "syntax_error", "illegal_access", "runtime_error", "tool_error", "timeout"];
             assert!(known.contains(&status), "{family}: {body}");
             let text = body.to_string();
+            assert!(text.len() < LONGEST, "{family}: {} bytes for {script}", text.len());
             assert!(!text.contains("/src/") && !text.contains("rquickjs"), "{family}: {text}");
             let next =
                 execute(&client, "return (await callTool('crm:users_list', { limit: 1 })) !== null").await;
             assert_eq!(next["result"], true, "after {family}: {script}\n{next}");
         }
     }
+}
+
+#[tokio::test]
+async fn every_script_that_wants_memory_leaves_the_server_its_own_whoever_runs_it_at_once() {
+    const CALLERS: u64 = 4;
+    let config = format!(
+        "http: {{ sessions: false }}\napps:\n  crm: {{ builtin: crm }}\ncodecall:\n  vm: {{ timeoutMs: {} }}\n  \
+         worker: {{ queueTimeout: 60s }}\n",
+        TIMEOUT.as_millis()
+    );
+    let server = Served::start(&config, &[]);
+    runs::execute(&server, "return 1").await;
+    let before = peak(&server);
+    let families = hostile(usize::MAX);
+    for family in ["memory", "results", "tool_arguments"] {
+        assert!(families[family].len() >= 40, "{family}: {}", families[family].len());
+        for script in &families[family] {
+            let callers = (0..CALLERS).map(|_| runs::execute(&server, script));
+            for (length, body) in futures::future::join_all(callers).await {
+                assert!(body["status"].is_string(), "{family}: {body}: {script}");
+                // The body twice, once as text with its quotes escaped.
+                assert!(length < 2 * LONGEST + 4096, "{family}: {length} bytes: {script}");
+            }
+            let grown = peak(&server).saturating_sub(before);
+            assert!(grown < CALLERS * HELD * MIB, "{family}: {} MiB more: {script}", grown / MIB);
+        }
+    }
+    let (_, next) =
+        runs::execute(&server, "return (await callTool('crm:users_list', { limit: 1 })) !== null").await;
+    assert_eq!(next["result"], true, "{next}");
 }
