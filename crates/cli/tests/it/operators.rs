@@ -18,9 +18,16 @@ struct Place {
 
 impl Place {
     fn start() -> Self {
+        Self::with(json!({}))
+    }
+
+    /// With these fields in the section `auth`, besides its own.
+    fn with(auth: Value) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let storage = json!({"type": "sqlite", "config": {"path": folder.path().join("auth.db")}});
-        let mut all = config(json!({"dcrEnabled": true, "tokenStorage": storage}));
+        let mut own = json!({"dcrEnabled": true, "tokenStorage": storage});
+        own.as_object_mut().unwrap().extend(auth.as_object().unwrap().clone());
+        let mut all = config(own);
         all["audit"] = json!({"file": folder.path().join("audit.jsonl")});
         let site = Site::start(&all);
         all["http"]["publicUrl"] = json!(site.base);
@@ -143,12 +150,42 @@ async fn consents_are_listed_and_withdrawn() {
 #[tokio::test]
 async fn a_key_is_retired_and_a_configured_one_is_not() {
     let place = Place::start();
+    let gate = place.site.gate();
+    let tokens = gate.log_in("crm:read").await;
     let before = place.run(&["key", "list"]).1[0]["kid"].as_str().unwrap().to_owned();
+    let header = tokens["access_token"].as_str().unwrap().split('.').next().unwrap();
+    let header = base64::Engine::decode(&base64::engine::general_purpose::URL_SAFE_NO_PAD, header).unwrap();
+    assert!(String::from_utf8(header).unwrap().contains(&before), "the key signed it");
+    assert!(is_good(&gate, &tokens["access_token"]).await);
     let (code, printed) = place.run(&["key", "retire", &before]);
     assert_eq!((code, &printed["retired"]), (0, &json!(before)), "{printed}");
     assert!(!printed["keys"].as_array().unwrap().iter().any(|key| key["kid"] == json!(before)), "{printed}");
     let (code, told) = place.run(&["key", "retire", &before]);
     assert!(code == 2 && told.as_str().unwrap().contains("no key"), "{told}");
+    // Instances look at the ring every 30 seconds; a start looks at once.
+    let text = std::fs::read_to_string(place.file()).unwrap();
+    let mut all: Value = serde_json::from_str(&text).unwrap();
+    all.as_object_mut().unwrap().shift_remove("audit");
+    let started_later = Site::start(&all);
+    let next = Gate::new(&gate.public, vec![started_later.base.clone()]);
+    assert!(!is_good(&next, &tokens["access_token"]).await, "a token of the retired key");
+    let fresh = next.log_in("crm:read").await;
+    assert!(is_good(&next, &fresh["access_token"]).await);
+
+    let configured = Command::new(gatewright()).args(["key", "generate"]).output().unwrap();
+    let configured = String::from_utf8(configured.stdout).unwrap();
+    let mut local = config(json!({}))["auth"]["local"].clone();
+    local["signKey"] = json!(configured);
+    let place = Place::with(json!({"local": local}));
+    let gate = place.site.gate();
+    let tokens = gate.log_in("crm:read").await;
+    let (_, keys) = place.run(&["key", "list"]);
+    let kid = keys[0]["kid"].as_str().unwrap();
+    let (code, told) = place.run(&["key", "retire", kid]);
+    let told = told.as_str().unwrap();
+    assert!(code == 2 && told.contains("auth.local.signKey") && told.contains(kid), "{told}");
+    assert_eq!(place.run(&["key", "list"]).1, keys, "nothing changed");
+    assert!(is_good(&gate, &tokens["access_token"]).await);
 }
 
 #[tokio::test]
