@@ -14,18 +14,29 @@ use serde_json::{Value, json};
 
 use crate::{served::Served, support::Demo};
 
+#[path = "../../../../tests/person/mod.rs"]
+#[expect(dead_code, reason = "refusals need no approval that is given")]
+mod person;
+
+use person::{Person, no};
+
 test_use! {}
 
 /// A client that checks what it gets, as the SDK of TypeScript does: structured content fits the listed output schema.
 struct Strict {
-    client: RunningService<RoleClient, ()>,
+    client: RunningService<RoleClient, Person>,
     schemas: HashMap<String, jsonschema::Validator>,
 }
 
 impl Strict {
+    /// A client that cannot ask its person.
     async fn of(server: &Served) -> Self {
+        Self::of_person(server, Person::mute()).await
+    }
+
+    async fn of_person(server: &Served, person: Person) -> Self {
         let transport = StreamableHttpClientTransport::from_uri(format!("http://{}/mcp", server.address));
-        let client = ().serve(transport).await.unwrap();
+        let client = person.serve(transport).await.unwrap();
         let tools = client.peer().list_all_tools().await.unwrap();
         let schemas = tools.into_iter().filter_map(|tool| {
             let schema = Value::Object((*tool.output_schema?).clone());
@@ -165,6 +176,53 @@ async fn every_other_refusal_of_a_meta_tool_fits_its_output_schema_too() {
     // What is not refused is as the contract says: no status where none is named.
     let found = client.call("codecall:search", good("codecall:search")).await.structured_content.unwrap();
     assert!(found.get("status").is_none() && found["tools"].is_array(), "{found}");
+}
+
+/// The files of policies in which each of these is about one tool.
+fn policies(rules: &[(&str, &str)]) -> (tempfile::TempDir, String) {
+    let folder = tempfile::tempdir().unwrap();
+    let mut text = "@id(\"base\") permit (principal, action, resource);\n".to_owned();
+    for (kind, tool) in rules {
+        text += &format!("@id(\"on-{tool}\") {kind} (principal, action, resource == Tool::\"{tool}\");\n");
+    }
+    let file = folder.path().join("rules.cedar");
+    std::fs::write(&file, text).unwrap();
+    (folder, format!("policies: [{}]\n", file.display()))
+}
+
+#[tokio::test]
+async fn what_policies_and_approvals_refuse_in_a_meta_tool_fits_its_output_schema() {
+    let (_folder, policies) =
+        policies(&[("forbid", "crm:users_list"), ("@ask(\"Sure?\") permit", "crm:users_get")]);
+    let server = Served::start(&format!("apps:\n  crm: {{ builtin: crm }}\n{policies}"), &[]);
+    let client = Strict::of(&server).await;
+    for (tool, input, code) in [
+        ("crm:users_list", json!({}), "ACCESS_DENIED"),
+        // Its client cannot be asked.
+        ("crm:users_get", json!({"id": "usr_0001"}), "APPROVAL_REQUIRED"),
+    ] {
+        let body = client.refused("codecall:invoke", json!({"tool": tool, "input": input})).await;
+        assert_eq!((&body["status"], &body["error"]["code"]), (&json!("error"), &json!(code)), "{body}");
+        let script = format!("return await callTool({tool:?}, {input})");
+        let body = client.refused("codecall:execute", json!({"script": script})).await;
+        assert_eq!((&body["status"], &body["error"]["code"]), (&json!("tool_error"), &json!(code)), "{body}");
+    }
+    // One that can be asked, and says no.
+    let client = Strict::of_person(&server, Person::saying([no(), no()])).await;
+    let asks = json!({"id": "usr_0001"});
+    let body = client.refused("codecall:invoke", json!({"tool": "crm:users_get", "input": asks})).await;
+    assert_eq!(
+        (&body["status"], &body["error"]["code"]),
+        (&json!("error"), &json!("APPROVAL_DENIED")),
+        "{body}"
+    );
+    let script = format!("return await callTool('crm:users_get', {asks})");
+    let body = client.refused("codecall:execute", json!({"script": script})).await;
+    assert_eq!(
+        (&body["status"], &body["error"]["code"]),
+        (&json!("tool_error"), &json!("APPROVAL_DENIED")),
+        "{body}"
+    );
 }
 
 #[gatewright_testing::test]
