@@ -6,7 +6,7 @@ use reqwest::Method;
 use serde_json::{Value, json};
 
 use crate::{
-    gate::{Gate, Site, config, feed},
+    gate::{Gate, Person, Site, config, feed, parameter},
     support::gatewright,
 };
 
@@ -108,10 +108,17 @@ async fn a_user_is_signed_out_everywhere() {
 async fn clients_are_listed_and_those_that_registered_are_removed() {
     let place = Place::start();
     let gate = place.site.gate();
-    let body = json!({"client_name": "Newcomer", "redirect_uris": ["https://c.example/cb"], "token_endpoint_auth_method": "none"});
+    let body = json!({"client_name": "Newcomer", "redirect_uris": ["https://c.example/cb"], "token_endpoint_auth_method": "none",
+        "grant_types": ["authorization_code", "refresh_token"]});
     let headers = [("content-type", "application/json")];
     let registered = gate.send(Method::POST, "/oauth/register", &headers, body.to_string()).await.json();
     let id = registered["client_id"].as_str().unwrap();
+    let redirect = "https://c.example/cb";
+    let mut person = Person::default();
+    let callback = person.authorize(&gate, &gate.ask(id, redirect, "crm:read")).await;
+    let tokens = gate.redeem(id, redirect, &parameter(&callback, "code")).await.json();
+    let others = gate.log_in("crm:read").await;
+    assert!(is_good(&gate, &tokens["access_token"]).await);
     let ids = || {
         let (code, listed) = place.run(&["client", "list"]);
         assert_eq!(code, 0, "{listed}");
@@ -121,6 +128,14 @@ async fn clients_are_listed_and_those_that_registered_are_removed() {
     let configured = ["app", "other", "robot"].map(|id| (json!(id), json!("configured")));
     assert_eq!(ids(), [configured.as_slice(), &[(json!(id), json!("registered"))]].concat());
     assert_eq!(place.run(&["client", "remove", id]), (0, json!({"removed": id})));
+    assert!(!is_good(&gate, &tokens["access_token"]).await, "its tokens ended with it");
+    let refresh = [
+        ("grant_type", "refresh_token"),
+        ("client_id", id),
+        ("refresh_token", tokens["refresh_token"].as_str().unwrap()),
+    ];
+    assert_ne!(gate.token(&refresh).await.status, 200);
+    assert!(is_good(&gate, &others["access_token"]).await, "those of other clients did not");
     assert_eq!(ids(), configured);
     for (id, part) in [(id, "no client"), ("app", "auth.clients")] {
         let (code, told) = place.run(&["client", "remove", id]);
