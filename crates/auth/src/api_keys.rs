@@ -171,7 +171,8 @@ impl ApiKeys {
     pub(crate) fn scopes_of(&self, subject: &str) -> Option<Scopes> {
         let keys = self.configured.load();
         let key = keys.iter().find(|key| subject_of(&key.name) == subject)?;
-        let caller = self.caller_with(&key.name, &key.scopes, key.expires.map(|expires| expires.0));
+        let caller =
+            self.caller_with(&key.name, &key.scopes, &key.endpoints, key.expires.map(|expires| expires.0));
         Some(caller.ok()?.principal.scopes)
     }
 

@@ -153,6 +153,7 @@ fn execution(call: &Call) -> Execution {
             subject: call.subject.as_str().into(),
             client_id: call.client.as_deref().map(Into::into),
             scopes: Scopes::parse(""),
+            endpoint: None,
         },
         address: None,
         started: moment(call.started_ms),

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use gatewright_core::{CallerAddress, Principal, RecordsError, Scopes};
+use gatewright_core::{CallerAddress, EndpointName, Principal, RecordsError, Scopes};
 use http::request::Parts;
 
 use super::{Credentials, ResourceServer, TokenIssuer, credentials};
@@ -47,13 +47,15 @@ impl ResourceServer {
 
     /// Returns the end of the token that an external provider issued, or of the API key beside them.
     pub(super) async fn end_of_token(&self, parts: &Parts) -> Option<SystemTime> {
-        let (TokenIssuer::External(_), Ok(Credentials::Bearer(token))) =
+        let (TokenIssuer::External(_), Some(Credentials::Bearer(token))) =
             (&self.resource.issuer, credentials(parts))
         else {
             return None;
         };
+        let endpoint = EndpointName::of(parts);
         let caller = parts.extensions.get::<CallerAddress>().map(|caller| caller.0);
-        let expires_s = self.verify(token, caller).await.map_or(0, |verified| verified.expires_s);
+        let expires_s =
+            self.verify(token, caller, endpoint.as_deref()).await.map_or(0, |verified| verified.expires_s);
         UNIX_EPOCH.checked_add(Duration::from_secs(expires_s))
     }
 }

@@ -381,7 +381,7 @@ async fn a_run_whose_token_has_expired_and_whose_instance_is_gone_waits_for_its_
 }
 
 fn principal_of(scopes: &str) -> Principal {
-    Principal { subject: "ada".into(), client_id: None, scopes: Scopes::parse(scopes) }
+    Principal { subject: "ada".into(), client_id: None, scopes: Scopes::parse(scopes), endpoint: None }
 }
 
 #[tokio::test]

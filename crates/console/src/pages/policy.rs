@@ -34,6 +34,7 @@ impl Asked {
             subject: subject.unwrap_or_else(|| "anonymous".into()),
             client_id,
             scopes: Scopes::parse(self.scopes.trim()),
+            endpoint: None,
         })
     }
 }
