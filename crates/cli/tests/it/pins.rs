@@ -99,7 +99,10 @@ async fn a_changed_definition_is_held_back_with_the_approved_one_listed_until_it
     let (code, told) = pins(&served, &["approve", "crm:fnd"]);
     assert!(code == 2 && told.contains("no pinned app or tool"), "{told}");
     let (code, told) = pins(&served, &["approve", "crm:find"]);
-    assert!(code == 0 && told.contains("crm:find (changed)"), "{told}");
+    assert!(
+        code == 0 && told.contains("crm:find is changed") && told.contains("id_rsa"),
+        "what is approved is printed: {told}"
+    );
     let works = async || call(&gate, "crm:find").await["result"]["structuredContent"]["name"] == "find";
     until("the server follows the file", works).await;
     assert!(gate.mcp(None, "tools/list", json!({})).await.body.contains("id_rsa"));
@@ -162,6 +165,9 @@ async fn what_descriptions_hide_is_a_finding_and_is_taken_out() {
 fn a_server_that_gives_each_user_their_own_tools_cannot_be_pinned() {
     let text = r#"{"apps": {"crm": {"url": "https://crm.example/mcp", "auth": {"type": "oauth"}, "pin": true}},
                    "auth": {"mode": "orchestrated"}}"#;
+    let (code, found) = check(text, &[], "findings");
+    assert_eq!((code, found[0].1.as_str()), (2, "apps.crm.pin"), "{found:?}");
+    let text = r#"{"apps": {"crm": {"command": "crm-server", "sessions": "per_principal", "pin": true}}}"#;
     let (code, found) = check(text, &[], "findings");
     assert_eq!((code, found[0].1.as_str()), (2, "apps.crm.pin"), "{found:?}");
     let (code, told) = {

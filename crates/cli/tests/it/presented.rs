@@ -108,6 +108,11 @@ async fn a_server_that_takes_the_new_name_for_a_tool_of_its_own_does_not_get_it(
     let (_served, gate) = serve(&folder, &config(folder.path(), presented(), json!({}))).await;
     assert_eq!(gate.call(None, "crm:search", json!({"query": "x"})).await["name"], "find");
     assert_eq!(gate.tools(None).await.iter().filter(|name| *name == "crm:search").count(), 1);
+    // Nor when its own is gone: scopes, approvals and pins were given to that one.
+    stub::set(folder.path(), &[stub::plain("search")]);
+    gate.call(None, "crm:poke", json!({})).await;
+    let gone = async { while gate.tools(None).await.contains(&"crm:search".to_owned()) {} };
+    tokio::time::timeout(LONG, gone).await.unwrap();
 }
 
 #[tokio::test]

@@ -45,7 +45,7 @@ impl ServerHandler for Vault {
     lists! {
         list_tools -> ListToolsResult {"tools": [
             {"name": "open", "inputSchema": {"type": "object"}}, {"name": "slow", "inputSchema": {"type": "object"}},
-            {"name": "ask", "inputSchema": {"type": "object"}},
+            {"name": "ask", "inputSchema": {"type": "object", "properties": {"code": {"enum": ["gold"]}}}},
         ]}
         list_prompts -> ListPromptsResult {"prompts": [{"name": "reveal"}]}
         list_resources -> ListResourcesResult {"resources": [

@@ -111,6 +111,52 @@ async fn policies_refuse_a_subscription_whether_others_have_it_or_not() {
 }
 
 #[tokio::test]
+async fn the_parameters_of_a_tool_that_policies_forbid_are_in_no_refusal() {
+    let gateway = gateway(AppOptions::default()).await;
+    let client = client(&gateway, granted("ada", "*"), true).await;
+    let call = json!({"name": "vault:ask", "arguments": {"code": "x"}});
+    let refused = ask(&client, "tools/call", call.clone()).await.unwrap();
+    assert!(refused.to_string().contains("gold"), "{refused}");
+    rule(&gateway, &Engine::forbidding());
+    let refused = ask(&client, "tools/call", call).await.unwrap();
+    assert_eq!(refused["_meta"]["code"], "ACCESS_DENIED");
+    assert!(!refused.to_string().contains("gold"), "{refused}");
+}
+
+/// Forbids resources whose URI ends in `secret`.
+#[derive(Debug)]
+struct NoSecret;
+
+impl PolicyEngine for NoSecret {
+    fn decide(&self, request: &PolicyRequest<'_>) -> Decision {
+        match self.may_permit(request.principal, &request.object) {
+            true => Decision::Permit,
+            false => Decision::Forbid(Forbidden::NotPermitted),
+        }
+    }
+
+    fn may_permit(&self, _: &Principal, object: &PolicyObject<'_>) -> bool {
+        !matches!(object, PolicyObject::Resource(resource) if resource.uri.ends_with("/secret"))
+    }
+}
+
+#[tokio::test]
+async fn completions_of_a_template_leave_out_what_policies_let_nobody_read() {
+    let gateway = gateway(AppOptions::default()).await;
+    let client = client(&gateway, granted("ada", "*"), true).await;
+    let reference = json!({"ref": {"type": "ref/resource", "uri": "vault://box/{number}"},
+        "argument": {"name": "number", "value": "s"}});
+    let values = async || {
+        let answer = ask(&client, "completion/complete", reference.clone()).await.unwrap();
+        answer["completion"]["values"].clone()
+    };
+    assert_eq!(values().await, json!(["secret"]));
+    let policies = Policies { engine: Some(Arc::new(NoSecret)), approvals: Approvals::default() };
+    gateway.registry().set_policies(Some(policies));
+    assert_eq!(values().await, json!([]));
+}
+
+#[tokio::test]
 async fn the_engine_sees_each_request_once_with_what_the_app_gets() {
     let gateway = gateway(AppOptions::default()).await;
     let engine = Engine::of(true, Decision::Permit);
