@@ -80,13 +80,16 @@ async fn a_token_opens_the_endpoint_that_it_was_issued_for_and_a_main_one_those_
 #[tokio::test]
 async fn a_grant_is_for_one_resource_that_is_served_and_no_token_request_changes_it() {
     let site = site().await;
+    let machines = json!({"clients": [{"clientId": "service", "clientSecret": SECRET,
+        "tokenEndpointAuthMethod": "client_secret_post", "grantTypes": ["client_credentials"]}]});
+    let machines = Site::with_endpoints(machines, endpoints()).await;
     let service = async |pairs: &[(&str, &str)]| {
         let all = [
             &[("grant_type", "client_credentials"), ("client_id", "service"), ("client_secret", SECRET)],
             pairs,
         ]
         .concat();
-        site.token(&all).await
+        machines.token(&all).await
     };
     let (own, other) = (resource("own"), resource("other"));
     assert_eq!(

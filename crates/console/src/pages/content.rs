@@ -44,7 +44,7 @@ struct Item<'s> {
 
 fn resource(one: &Owned<Resource>) -> Item<'_> {
     let item = &one.item;
-    let size = item.size.map(|size| text::size(size));
+    let size = item.size.map(text::size);
     Item {
         app: &one.owner.id,
         name: &one.key,

@@ -43,7 +43,7 @@ async fn a_page_with_its_assets_has_at_most_120_kib_whatever_there_is() {
         app: padded("app_1").into(),
         start: Duration::from_micros(at * 12_345),
         duration: Duration::from_micros(at * 123_456),
-        ending: if at % 3 == 0 { Ending::new("ACCESS_DENIED") } else { Ending::OK },
+        ending: if at.is_multiple_of(3) { Ending::new("ACCESS_DENIED") } else { Ending::OK },
         bytes: Some(12),
         span_id: None,
         transport: None,

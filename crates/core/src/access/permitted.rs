@@ -271,7 +271,7 @@ impl Permitted<ResourceItem> {
     }
 
     /// The same resource to subscribe to; none if the policies never let the caller read it.
-    pub(super) fn to_follow(self) -> Option<Permitted<SubscribedItem>> {
+    pub(super) fn into_followed(self) -> Option<Permitted<SubscribedItem>> {
         let Self { owner, local, permit, is_listed, .. } = &self;
         let followed = Permitted::new(owner.clone(), local.clone(), permit.clone()).listed(*is_listed);
         self.may_be_read().then_some(followed)

@@ -218,7 +218,7 @@ impl View {
     /// # Errors
     /// There is none for this caller, the caller lacks scopes for each of them, or policies refuse to read them.
     pub(crate) fn subscription(&self, uri: &str) -> Result<Vec<Permitted<SubscribedItem>>, Denied> {
-        let items: Vec<_> = self.resource(uri)?.into_iter().filter_map(Permitted::to_follow).collect();
+        let items: Vec<_> = self.resource(uri)?.into_iter().filter_map(Permitted::into_followed).collect();
         if items.is_empty() { Err(Denied::Policies) } else { Ok(items) }
     }
 

@@ -193,7 +193,7 @@ impl Approver<'_> {
         match (self, &record.approvers) {
             // Scopes that several policies name: whoever decides holds them all.
             (Self::User { holds, .. }, Some(scopes)) => {
-                !is_own && scopes.split(' ').all(|scope| holds(scope))
+                !is_own && scopes.split(' ').all(holds)
             }
             (Self::User { .. }, None) => is_own,
             (Self::Operator(_), Some(_)) => !is_own,
