@@ -1,13 +1,16 @@
 //! Work on texts that clients, users and providers choose: it grows no faster than the text.
 
+use gatewright_core::{Authenticator as _, Scopes};
 use http::{Request, header};
 use serde_json::json;
 use tokio::runtime::{Builder, Runtime};
 
-use crate::support::site::{Site, ask, post};
+use crate::support::{
+    idp::Idp,
+    site::{Site, ask, post},
+};
 
 #[path = "../../../../tests/growth/mod.rs"]
-#[expect(dead_code, reason = "texts of this crate have pieces of their own")]
 mod work;
 
 /// Pieces of scopes, URIs and names whose repetition makes work that is not linear grow the most.
@@ -96,5 +99,34 @@ fn no_client_metadata_makes_work_more_than_in_proportion() {
                 drop(runtime.block_on(site.send(request.body(body.to_owned().into()).unwrap())));
             });
         }
+    }
+}
+
+#[test]
+fn no_scope_claim_and_no_list_of_scopes_makes_work_more_than_in_proportion() {
+    let runtime = runtime();
+    let idp = runtime.block_on(Idp::start());
+    let guard = idp.guard(json!({}));
+    let mut number = 0_u32;
+    // Each of its own name, too: a list of these is the longest to look through.
+    let different = |len: usize| (0..len / 8).map(|n| format!("s{n:06} ")).collect::<String>();
+    for piece in work::SHAPES.into_iter().step_by(3).chain(PIECES).map(Some).chain([None]) {
+        let make = |len: usize| piece.map_or_else(|| different(len), |piece| work::repeated(piece, len));
+        work::assert_linear(&format!("a list of {piece:?}"), make, |text| {
+            // Once is too little work to be measured.
+            (0..16).for_each(|_| drop(std::hint::black_box(Scopes::parse(text))));
+        });
+        work::assert_linear(
+            &format!("a claim of {piece:?}"),
+            |len| make(len / 8),
+            |text| {
+                // A token that was checked is known by its digest.
+                number += 1;
+                let token = idp.token(&idp.key, json!({"scope": text, "jti": number}));
+                let request = Request::post("/mcp").header(header::AUTHORIZATION, format!("Bearer {token}"));
+                let parts = request.body(()).unwrap().into_parts().0;
+                drop(runtime.block_on(guard.authenticate(&parts)));
+            },
+        );
     }
 }

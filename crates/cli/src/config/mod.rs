@@ -8,6 +8,8 @@ mod cluster;
 pub mod env_file;
 mod exposure;
 mod file;
+#[cfg(test)]
+mod growth;
 mod info;
 mod interpolate;
 mod load;

@@ -342,6 +342,7 @@ async fn every_section_of_the_configuration_is_taken_over_or_named_as_waiting_fo
         ("executions", "retention: 1h", Some("executions.retention")),
         ("approvals", "destructive: ask", None),
         ("policies", "", None),
+        ("endpoints", "support: { apps: [crm] }", None),
         ("auth", "trustedProxies: [10.0.0.0/8]", Some("auth.trustedProxies")),
         ("toolNames", "", Some("toolNames")),
         ("pageSize", "", Some("pageSize")),

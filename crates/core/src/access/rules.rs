@@ -126,10 +126,15 @@ fn decode(text: &str) -> Cow<'_, str> {
 }
 
 #[cfg(test)]
-mod tests {
-    use std::time::Instant;
+#[path = "../../../../tests/growth/mod.rs"]
+mod growth;
 
-    use super::*;
+#[cfg(test)]
+mod tests {
+    use super::{
+        growth::{SHAPES, assert_linear, repeated},
+        *,
+    };
 
     #[test]
     fn a_star_stands_for_any_text_and_everything_else_for_itself() {
@@ -287,18 +292,23 @@ mod tests {
     }
 
     #[test]
-    fn matching_takes_time_that_grows_with_the_length_only() {
-        let pattern = UriPattern::new("x*aab*aab*aab*aac");
-        let time = |length: usize| {
-            let uri = format!("x{}", "a".repeat(length));
-            let best = (0..5).map(|_| {
-                let start = Instant::now();
-                assert!(!pattern.matches(&uri) && !is_plain(&uri, false));
-                start.elapsed()
-            });
-            best.min().unwrap_or_default()
-        };
-        let (short, long) = (time(400_000), time(1_600_000));
-        assert!(long < short * 10 + std::time::Duration::from_millis(5), "{short:?} {long:?}");
+    fn matching_takes_work_in_proportion_to_the_length() {
+        for pattern in ["x*aab*aab*aab*aac", "*", "file:///a*/a*/secret", "*%2f*", "x*a*a*a*a*b"] {
+            let rules = rules(&[(pattern, "s"), ("https://host:8443/*", "t")]);
+            for piece in SHAPES.into_iter().chain(["aab", "a", "?", "#", "a.", "1."]) {
+                for prefix in ["x", "https://host:8443/"] {
+                    let uri = |len: usize| format!("{prefix}{}", repeated(piece, len));
+                    assert_linear(&format!("{pattern} on {prefix}{piece}"), uri, |uri| {
+                        drop(std::hint::black_box(scopes_of_uri(&rules, uri, false)));
+                        drop(std::hint::black_box(scopes_of_uri(&rules, uri, true)));
+                        std::hint::black_box(is_plain(uri, true));
+                    });
+                }
+            }
+        }
+        let long = |len: usize| "*a".repeat(len / 2);
+        assert_linear("a long pattern", long, |pattern| {
+            std::hint::black_box(UriPattern::new(pattern).matches("aaaaaaaaaaaaaaaab"));
+        });
     }
 }

@@ -305,7 +305,7 @@ fn templates_are_listed_while_some_uri_of_theirs_can_be_read() {
 }
 
 #[tokio::test]
-async fn of_several_approvals_one_by_others_comes_first_and_one_of_each_time_counts() {
+async fn one_approval_is_by_others_and_of_each_time_where_one_of_several_policies_says_so() {
     let bank = Bank::new(
         "@id(\"own\") @ask(\"Why\") permit (principal, action, resource);
          @id(\"each\") @ask(\"Why\") @approval(\"always\") permit (principal, action, resource) when { context.arguments has count };
@@ -315,9 +315,9 @@ async fn of_several_approvals_one_by_others_comes_first_and_one_of_each_time_cou
     let ada = caller("ada", None, "");
     for (arguments, expected) in [
         (json!({}), "ask own"),
-        (json!({"count": 1}), "ask each always"),
-        (json!({"to": "bob"}), "ask boss by bank:approve"),
-        (json!({"to": "bob", "count": 1}), "ask boss always by bank:approve"),
+        (json!({"count": 1}), "ask each, own always"),
+        (json!({"to": "bob"}), "ask boss, own by bank:approve"),
+        (json!({"to": "bob", "count": 1}), "ask boss, each, own always by bank:approve"),
     ] {
         assert_eq!(bank.decide(&ada, "close", arguments.clone()), expected, "{arguments}");
     }
