@@ -101,36 +101,6 @@ fn unread<'w>(found: &'w [String], text: &str) -> Vec<&'w str> {
 /// Beginnings of names that the engine gives to parts without one.
 const ENGINE_NAMES: [&str; 1] = ["computed_field"];
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// The words that the engine reads in a text, and the parser reads nowhere in another one.
-    fn hidden(compiled: &str, read: &str) -> Vec<String> {
-        let compiler = Compiler::new().unwrap();
-        let bytecode = compiler.script(&wrapped(compiled), "script", &Limits::preset(Preset::Balanced), None);
-        let found = bytecode.unwrap_or_else(|error| panic!("{error:?}")).words().unwrap();
-        unread(&found, &wrapped(read)).into_iter().map(str::to_owned).collect()
-    }
-
-    #[test]
-    fn a_word_that_only_the_engine_reads_is_found() {
-        let script = "const a = { key: 'text', get b() { return 1 }, ['c' + 1]: 2 }; class D { #e = 1; f() { return this.#e } }\n\
-                      for (const \u{e9} of [`t${a.key}`, /x(?<group>y)/u]) callTool('crm:x', { \u{e9} }); g: for (;;) break g;";
-        assert_eq!(hidden(script, script), Vec::<String>::new());
-        // As if one of the two took a part for a comment, a text or a regular expression.
-        for (compiled, read, word) in [
-            ("a(); b()", "a(); /* b() */", "b"),
-            ("a(); b()", "a() // b()", "b"),
-            ("a(); b()", "a(); /b()/", "b"),
-            ("a.secret", "a['sec' + 'ret']", "secret"),
-            ("a(x => evil)", "a(x => 'e', x)", "evil"),
-        ] {
-            assert_eq!(hidden(compiled, read), [word], "{compiled} for {read}");
-        }
-    }
-}
-
 /// Decodes any bytes as messages of a worker: decoding neither panics nor reads past them, and encoding gives the same bytes again.
 pub fn messages(bytes: &[u8]) {
     let mut rest = bytes;
@@ -273,5 +243,35 @@ impl Host for Echo {
 
     fn get_tool(&self, _: String) -> HostFuture<'_, Result<Box<RawValue>, ToolFailure>> {
         Box::pin(async { Ok(RawValue::NULL.to_owned()) })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The words that the engine reads in a text, and the parser reads nowhere in another one.
+    fn hidden(compiled: &str, read: &str) -> Vec<String> {
+        let compiler = Compiler::new().unwrap();
+        let bytecode = compiler.script(&wrapped(compiled), "script", &Limits::preset(Preset::Balanced), None);
+        let found = bytecode.unwrap_or_else(|error| panic!("{error:?}")).words().unwrap();
+        unread(&found, &wrapped(read)).into_iter().map(str::to_owned).collect()
+    }
+
+    #[test]
+    fn a_word_that_only_the_engine_reads_is_found() {
+        let script = "const a = { key: 'text', get b() { return 1 }, ['c' + 1]: 2 }; class D { #e = 1; f() { return this.#e } }\n\
+                      for (const \u{e9} of [`t${a.key}`, /x(?<group>y)/u]) callTool('crm:x', { \u{e9} }); g: for (;;) break g;";
+        assert_eq!(hidden(script, script), Vec::<String>::new());
+        // As if one of the two took a part for a comment, a text or a regular expression.
+        for (compiled, read, word) in [
+            ("a(); b()", "a(); /* b() */", "b"),
+            ("a(); b()", "a() // b()", "b"),
+            ("a(); b()", "a(); /b()/", "b"),
+            ("a.secret", "a['sec' + 'ret']", "secret"),
+            ("a(x => evil)", "a(x => 'e', x)", "evil"),
+        ] {
+            assert_eq!(hidden(compiled, read), [word], "{compiled} for {read}");
+        }
     }
 }

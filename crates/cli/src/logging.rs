@@ -2,7 +2,7 @@
 //! control characters (`fields`).
 
 mod fields;
-mod redact;
+pub(crate) mod redact;
 
 use std::{io::IsTerminal as _, sync::OnceLock};
 

@@ -6,9 +6,7 @@ use gatewright_findings::Format;
 use serde_json::{Value, json};
 
 use super::{Config, Surroundings};
-
-#[path = "../../../../tests/growth/mod.rs"]
-mod work;
+use crate::logging::redact::growth as work;
 
 /// A configuration with about `len` bytes of something.
 type Make = fn(usize) -> Value;
@@ -99,8 +97,11 @@ const REPEATED: [(&str, Make); 22] = [
     ),
 ];
 
+/// A configuration with a text at some place.
+type Place = fn(&str) -> Value;
+
 /// Places of one long text.
-const PLACES: [(&str, fn(&str) -> Value); 10] = [
+const PLACES: [(&str, Place); 10] = [
     ("a key", |text| json!({text: 1})),
     ("the id of an app", |text| json!({"apps": {text: {"builtin": "crm"}}})),
     ("a key of an app", |text| json!({"apps": {"a": {text: 1}}})),

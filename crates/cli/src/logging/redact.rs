@@ -148,7 +148,7 @@ impl<'a> MakeWriter<'a> for RedactedStderr {
 
 #[cfg(test)]
 #[path = "../../../../tests/growth/mod.rs"]
-mod growth;
+pub(crate) mod growth;
 
 #[cfg(test)]
 mod tests {

@@ -192,9 +192,7 @@ impl Approver<'_> {
         let is_own = self.name() == record.subject;
         match (self, &record.approvers) {
             // Scopes that several policies name: whoever decides holds them all.
-            (Self::User { holds, .. }, Some(scopes)) => {
-                !is_own && scopes.split(' ').all(holds)
-            }
+            (Self::User { holds, .. }, Some(scopes)) => !is_own && scopes.split(' ').all(holds),
             (Self::User { .. }, None) => is_own,
             (Self::Operator(_), Some(_)) => !is_own,
             (Self::Operator(_), None) => true,
