@@ -5,6 +5,7 @@ mod caller;
 mod decided;
 mod endpoint;
 mod endpoints;
+mod expansion;
 mod letters;
 mod mode;
 mod permit;

@@ -14,7 +14,8 @@ use rmcp::{
 };
 
 use super::{
-    Audience, CallContext, Caller, decided::Cleared, permit::Permit, plain::is_plain, request::Requested,
+    Audience, CallContext, Caller, decided::Cleared, expansion::Expansion, permit::Permit, plain::is_plain,
+    request::Requested,
 };
 use crate::{
     AppEntry, AppFuture, AppOptions, PolicyObject, PolicyResource, RequestObject, ToolEntry,
@@ -342,7 +343,10 @@ impl Permitted<Completion> {
         }
         let _open = self.owner.open.token();
         let uri = match &params.r#ref {
-            Reference::Resource(_) => Some(Expansion::of(&self.local, &params)),
+            Reference::Resource(_) => {
+                let others = params.context.as_ref().and_then(|context| context.arguments.as_ref());
+                Some(Expansion::of(&self.local, &params.argument.name, others))
+            }
             _ => None,
         };
         let context = self.permit.context(Cleared::with_the_view(), request);
@@ -351,7 +355,7 @@ impl Permitted<Completion> {
             let values = &mut result.completion.values;
             values.truncate(CompletionInfo::MAX_VALUES);
             let before = values.len();
-            values.retain(|value| self.may_read(&uri.with(value)));
+            values.retain(|value| self.may_read(uri.with(value).as_deref()));
             if values.len() < before {
                 // The number would tell of the others.
                 result.completion.total = None;
@@ -360,44 +364,11 @@ impl Permitted<Completion> {
         Ok(result)
     }
 
-    /// Returns `false` if the policies never let the caller read the resource `uri` of the app.
-    fn may_read(&self, uri: &str) -> bool {
-        let is_plain = is_plain(uri, false);
+    /// Returns `false` if the policies never let the caller read the resource `uri` of the app, or if they look at URIs and this one cannot be told.
+    fn may_read(&self, uri: Option<&str>) -> bool {
+        let is_plain = uri.is_some_and(|uri| is_plain(uri, false));
+        let uri = uri.unwrap_or(&self.local);
         self.permit.may(&PolicyObject::Resource(PolicyResource { app: &self.owner.id, uri, is_plain }))
-    }
-}
-
-/// The URI of a template in which all variables but the one to be completed are known, as `{name}` (RFC 6570 §3.2.2).
-struct Expansion {
-    before: String,
-    after: String,
-}
-
-impl Expansion {
-    fn of(template: &str, params: &CompleteRequestParams) -> Self {
-        let known = params.context.as_ref().and_then(|context| context.arguments.as_ref());
-        let (mut done, mut text, mut rest) = (None, String::new(), template);
-        while let Some((plain, (name, after))) =
-            rest.split_once('{').and_then(|(plain, rest)| Some((plain, rest.split_once('}')?)))
-        {
-            text.push_str(plain);
-            if name == params.argument.name && done.is_none() {
-                done = Some(std::mem::take(&mut text));
-            } else {
-                // A variable that nobody gave yet stands for itself.
-                text.push_str(known.and_then(|known| known.get(name)).map_or(name, String::as_str));
-            }
-            rest = after;
-        }
-        text.push_str(rest);
-        match done {
-            Some(before) => Self { before, after: text },
-            None => Self { before: text, after: String::new() },
-        }
-    }
-
-    fn with(&self, value: &str) -> String {
-        format!("{}{value}{}", self.before, self.after)
     }
 }
 
