@@ -20,8 +20,8 @@ const MOST_NODES: usize = 500;
 const BRANCHES: usize = 4;
 /// Steps of matching, and of reading expressions, that one candidate may take.
 const MOST_STEPS: u64 = 2_000_000;
-/// Steps of reading an expression that is too large to be checked.
-const STEPS_OF_LARGE: u64 = 100_000;
+/// Steps that reading one expression counts as, whatever its size.
+const STEPS_OF_READING: u64 = 100_000;
 /// Items that an array is filled with to reach its `minItems`.
 const MOST_ITEMS: u64 = 8;
 
@@ -231,12 +231,11 @@ impl<'a> Filling<'a> {
         let Some(Value::String(pattern)) = schema.get("pattern") else {
             return of_length(placeholders::likely(&asked));
         };
-        if !self.has_steps(STEPS_OF_LARGE) {
+        if !self.has_steps(STEPS_OF_READING) {
             return of_length(placeholders::likely(&asked));
         }
         let instructions = pattern_instructions(pattern);
-        let rule =
-            InputSchema::new(json!({"pattern": pattern}).as_object().cloned().unwrap_or_default().into());
+        let rule = InputSchema::new(JsonObject::from_iter([("pattern".to_owned(), json!(pattern))]).into());
         let fits = |text: &String| {
             self.has_steps(instructions * (1 + text.len() as u64)) && rule.check(&json!(text)).is_ok()
         };
