@@ -63,7 +63,7 @@ fn codes(execution: &Execution) -> Vec<String> {
     failed.filter(|code| seen.insert(code.clone())).collect()
 }
 
-/// What to do about codes, as far as there is advice.
+/// Advice about codes, as far as there is any.
 pub(crate) fn advised(codes: Vec<String>) -> Markup {
     let advice: Vec<(String, &str)> =
         codes.into_iter().filter_map(|code| advice::on(&code).map(|advice| (code, advice))).collect();

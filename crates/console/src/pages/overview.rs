@@ -59,7 +59,7 @@ pub(crate) async fn show(State(state): State<Arc<ConsoleState>>) -> Response {
     page(&state, StatusCode::OK, NavItem::Overview, "Overview", body)
 }
 
-/// What needs attention, most urgent first.
+/// The list of what needs attention, most urgent first.
 async fn attention(state: &ConsoleState, hour: &HourSummary, others: &[Report]) -> Vec<Markup> {
     let mut items = down(state);
     for report in others.iter().filter(|report| !report.down.is_empty()).take(MOST_NAMED) {

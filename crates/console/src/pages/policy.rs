@@ -1,4 +1,4 @@
-//! Who may call a tool: its scopes, the word of the policies for a caller that the operator names, and of those seen lately.
+//! The section about who may call a tool: its scopes, the word of the policies for a caller that the operator names, and of those seen lately.
 
 use std::{collections::HashSet, sync::Arc, time::SystemTime};
 

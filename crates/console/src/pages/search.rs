@@ -93,7 +93,7 @@ fn collect<'v>(value: Option<&'v Value>, texts: &mut Vec<&'v str>) {
     }
 }
 
-/// What to do where nothing was found.
+/// Advice where nothing was found.
 fn advice(state: &ConsoleState, query: &str) -> Markup {
     let snapshot = state.operator.gateway().registry().operator_snapshot();
     let down: Vec<String> = snapshot

@@ -54,7 +54,7 @@ pub(super) struct MetricSources {
     pub(super) more: Vec<MetricsText>,
 }
 
-/// What the console shows besides the gateway.
+/// The parts of the server that the console shows besides the gateway.
 pub(super) struct ConsoleSources {
     /// The configuration in force, if there is a file.
     pub(super) configuration: Option<ReadConfiguration>,
