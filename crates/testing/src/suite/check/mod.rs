@@ -1,0 +1,80 @@
+//! Validation of suites, by schema and beyond: steps with no or two actions, unknown expectations and users. Each section of the
+//! format has its checks in a file.
+
+mod expectation;
+mod http_mocks;
+mod server;
+mod step;
+mod test;
+mod users;
+
+use std::sync::OnceLock;
+
+use gatewright_findings::{Finding, Schema, escape};
+use serde_json::Value;
+
+use super::{format::SuiteFile, variables::Variables};
+
+/// Predefined users.
+pub(super) const USERS: [&str; 4] = ["admin", "user", "readOnly", "anonymous"];
+
+/// The JSON Schema of suite files.
+pub fn schema() -> Value {
+    serde_json::to_value(schemars::schema_for!(SuiteFile)).unwrap_or_default()
+}
+
+/// Violations of the schema. Expectations are left to [`problems`], whose messages say more.
+pub(super) fn by_schema(value: &Value) -> Vec<Finding> {
+    static COMPILED: OnceLock<Option<Schema>> = OnceLock::new();
+    let Some(schema) = COMPILED.get_or_init(|| Schema::new(schema()).ok()) else {
+        return vec![Finding::new("", "internal error: the schema of suites does not compile")];
+    };
+    let mut findings = schema.findings(value);
+    findings.retain(|finding| !finding.pointer.contains("/expect/"));
+    findings
+}
+
+/// Violations that the schema cannot express.
+pub(super) fn problems(file: &SuiteFile) -> Vec<Finding> {
+    let mut found = Findings { file, all: Vec::new() };
+    found.server();
+    if let Some(user) = &file.user {
+        found.user("/as", user);
+    }
+    for (index, mock) in file.http_mocks.iter().enumerate() {
+        found.http_mock(&format!("/httpMocks/{index}"), mock);
+    }
+    if file.record_http.is_some() && file.server.per_test {
+        found.add("/recordHttp", "with `perTest` there is no one server whose calls a cassette could hold");
+    }
+    for (key, steps) in [
+        ("setup", &file.setup),
+        ("beforeEach", &file.before_each),
+        ("afterEach", &file.after_each),
+        ("teardown", &file.teardown),
+    ] {
+        found.steps(&format!("/{key}"), steps);
+    }
+    let variables = Variables::of_file(file.variables.clone());
+    for (name, problem) in variables.cycles() {
+        found.add(&format!("/variables/{}", escape(name)), problem);
+    }
+    if file.tests.is_empty() {
+        found.add("/tests", "a suite holds at least one test");
+    }
+    for (index, test) in file.tests.iter().enumerate() {
+        found.test(index, test, &variables);
+    }
+    found.all
+}
+
+struct Findings<'a> {
+    file: &'a SuiteFile,
+    all: Vec<Finding>,
+}
+
+impl Findings<'_> {
+    fn add(&mut self, pointer: &str, problem: impl Into<String>) {
+        self.all.push(Finding::new(pointer, problem));
+    }
+}

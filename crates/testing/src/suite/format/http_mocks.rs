@@ -1,0 +1,42 @@
+//! The key `httpMocks`: responses to HTTP calls of the server under test.
+
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::Value;
+
+/// A response to HTTP calls of the server.
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
+pub(in crate::suite) struct HttpMockEntry {
+    /// Matches calls whose URL contains this text.
+    pub(in crate::suite) url: Option<String>,
+    /// Matches calls whose URL matches this regular expression.
+    pub(in crate::suite) url_regex: Option<String>,
+    /// Matches only this method. Default: any.
+    pub(in crate::suite) method: Option<String>,
+    /// Matches only calls with these headers.
+    #[serde(default)]
+    pub(in crate::suite) request_headers: BTreeMap<String, String>,
+    /// Matches only JSON bodies that contain all of this.
+    pub(in crate::suite) request_json: Option<Value>,
+    /// Matches only bodies that contain this text.
+    pub(in crate::suite) request_text: Option<String>,
+    /// Status of the response. Default 200.
+    pub(in crate::suite) status: Option<u16>,
+    /// Headers of the response.
+    #[serde(default)]
+    pub(in crate::suite) headers: BTreeMap<String, String>,
+    /// Body of the response, as JSON.
+    pub(in crate::suite) json: Option<Value>,
+    /// Body of the response, as text.
+    pub(in crate::suite) text: Option<String>,
+    /// Number of times the mock responds. Default: unlimited.
+    pub(in crate::suite) times: Option<u32>,
+    /// Delay of the response. Default 0.
+    pub(in crate::suite) delay_ms: Option<u64>,
+    /// Fails the suite if the mock was not used (with `times`: that often). Default false.
+    #[serde(default)]
+    pub(in crate::suite) required: bool,
+}

@@ -1,0 +1,74 @@
+//! The keys of a suite file, in one file for each section.
+
+mod answers;
+mod expectation;
+mod http_mocks;
+mod mocks;
+mod server;
+mod step;
+mod test;
+mod upstreams;
+mod users;
+
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::{Map, Value};
+
+pub(super) use answers::ElicitationAction;
+pub(super) use http_mocks::HttpMockEntry;
+pub(super) use mocks::{MockEntry, MockError};
+pub(super) use server::ServerSection;
+pub(super) use step::{ACTIONS, List, Step};
+pub(super) use test::TestEntry;
+pub(super) use upstreams::{UpstreamAnswer, UpstreamSection};
+pub(super) use users::{AuthSection, IssuerSection, User, UserSection};
+
+/// A suite of tests for one MCP server.
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
+#[schemars(title = "Gatewright test suite")]
+pub(in crate::suite) struct SuiteFile {
+    /// The name in reports. Default: the name of the file.
+    pub(in crate::suite) name: Option<String>,
+    /// The server under test.
+    pub(in crate::suite) server: ServerSection,
+    /// `true` starts a mock authorization server for the suite; an object has options. Default false.
+    #[serde(default)]
+    pub(in crate::suite) auth: AuthSection,
+    /// Users by name, in addition to `admin`, `user`, `readOnly` and `anonymous`.
+    #[serde(default)]
+    pub(in crate::suite) users: BTreeMap<String, UserSection>,
+    /// The user of clients, unless a test names another. Default: no token.
+    #[serde(rename = "as")]
+    pub(in crate::suite) user: Option<User>,
+    /// Variables for texts, as `${name}`, `${name.key}` or `${name.0}`.
+    #[serde(default)]
+    pub(in crate::suite) variables: Map<String, Value>,
+    /// MCP servers that the server calls, by name: each is started, and `${upstreams.name}` is its address.
+    #[serde(default)]
+    pub(in crate::suite) upstreams: BTreeMap<String, UpstreamSection>,
+    /// Responses to the server's HTTP calls. With at least one, every other call fails.
+    #[serde(default)]
+    pub(in crate::suite) http_mocks: Vec<HttpMockEntry>,
+    /// A cassette of the server's HTTP calls that no mock matches: replayed if the file exists, otherwise recorded.
+    pub(in crate::suite) record_http: Option<String>,
+    /// Runs tests one after the other, in the order of the file. Default false: concurrently.
+    #[serde(default)]
+    pub(in crate::suite) serial: bool,
+    /// Steps before the first test. Every test has the variables they save.
+    #[serde(default)]
+    pub(in crate::suite) setup: Vec<Step>,
+    /// Steps before each test, with its client.
+    #[serde(default)]
+    pub(in crate::suite) before_each: Vec<Step>,
+    /// Steps after each test, even if it failed.
+    #[serde(default)]
+    pub(in crate::suite) after_each: Vec<Step>,
+    /// Steps after the last test, even if one failed.
+    #[serde(default)]
+    pub(in crate::suite) teardown: Vec<Step>,
+    /// The tests.
+    pub(in crate::suite) tests: Vec<TestEntry>,
+}

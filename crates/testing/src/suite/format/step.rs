@@ -1,0 +1,98 @@
+//! The key `steps` of a test, and of what surrounds tests: a step.
+
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::{Map, Value};
+
+use super::{expectation::WrittenExpectation, users::User};
+
+/// The objects a step lists.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(in crate::suite) enum List {
+    Tools,
+    Resources,
+    ResourceTemplates,
+    Prompts,
+}
+
+/// A step: exactly one action, and its expectations.
+#[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
+pub(in crate::suite) struct Step {
+    /// Lists all objects of a type.
+    pub(in crate::suite) list: Option<List>,
+    /// Calls this tool.
+    pub(in crate::suite) call: Option<String>,
+    /// Reads this resource.
+    pub(in crate::suite) read: Option<String>,
+    /// Gets this prompt.
+    pub(in crate::suite) get: Option<String>,
+    /// Sends a request `{method, params, id?}`; text, or an object with `jsonrpc`, is sent as it is.
+    pub(in crate::suite) raw: Option<Value>,
+    /// Sends this notification.
+    pub(in crate::suite) notify: Option<String>,
+    /// Waits for `count` notifications of this method, counting earlier ones. The outcome is an array of them.
+    pub(in crate::suite) wait: Option<String>,
+    /// Subscribes to changes (`subscriptions/listen`, 2026-07-28), such as `{toolsListChanged: true}`.
+    pub(in crate::suite) listen: Option<Map<String, Value>>,
+    /// Waits for a line of the server's output that contains this text. The outcome is the line.
+    pub(in crate::suite) log: Option<String>,
+    /// Waits for `count` HTTP calls of the server whose URL contains this text. The outcome is an array of them.
+    pub(in crate::suite) http_calls: Option<String>,
+    /// Continues as this user.
+    pub(in crate::suite) authenticate: Option<User>,
+    /// Arguments of `call` and `get`, `params` of `notify`.
+    #[serde(default, rename = "with")]
+    pub(in crate::suite) arguments: Value,
+    /// Progress token of `call`.
+    pub(in crate::suite) progress: Option<Value>,
+    /// The number of events that `wait` and `httpCalls` wait for. Default 1.
+    pub(in crate::suite) count: Option<usize>,
+    /// Timeout of `wait`, `log` and `httpCalls`. Default 5000.
+    pub(in crate::suite) timeout_ms: Option<u64>,
+    /// Expectations of the outcome.
+    #[serde(default)]
+    pub(in crate::suite) expect: Vec<WrittenExpectation>,
+    /// Variables for later steps, by JSON pointer into the outcome.
+    #[serde(default)]
+    pub(in crate::suite) save: BTreeMap<String, String>,
+}
+
+/// The actions of steps.
+pub(in crate::suite) const ACTIONS: &[&str] = &[
+    "list",
+    "call",
+    "read",
+    "get",
+    "raw",
+    "notify",
+    "wait",
+    "listen",
+    "log",
+    "httpCalls",
+    "authenticate",
+];
+
+impl Step {
+    /// The actions this step names; a valid step names one.
+    pub(in crate::suite) fn actions(&self) -> Vec<&'static str> {
+        let named = |action: &&&str| match **action {
+            "list" => self.list.is_some(),
+            "call" => self.call.is_some(),
+            "read" => self.read.is_some(),
+            "get" => self.get.is_some(),
+            "raw" => self.raw.is_some(),
+            "notify" => self.notify.is_some(),
+            "wait" => self.wait.is_some(),
+            "listen" => self.listen.is_some(),
+            "log" => self.log.is_some(),
+            "httpCalls" => self.http_calls.is_some(),
+            "authenticate" => self.authenticate.is_some(),
+            _ => false,
+        };
+        ACTIONS.iter().filter(named).copied().collect()
+    }
+}
