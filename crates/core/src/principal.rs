@@ -31,6 +31,15 @@ impl Scopes {
         let covering = |(at, _): (usize, char)| granted.contains(&format!("{}:*", &scope[..at]));
         scope.char_indices().filter(|(_, c)| *c == ':').any(covering)
     }
+
+    /// Returns `true` if every one of `others` is granted.
+    pub fn allows_all(&self, others: &Self) -> bool {
+        match (self, others) {
+            (Self::All, _) => true,
+            (Self::Granted(_), Self::All) => self.allows("*"),
+            (Self::Granted(_), Self::Granted(others)) => others.iter().all(|scope| self.allows(scope)),
+        }
+    }
 }
 
 /// The caller of a request: the same value for direct calls, `codecall:invoke` and calls inside a script.

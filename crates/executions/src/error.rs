@@ -10,6 +10,11 @@ pub enum ExecutionError {
     /// are not told apart.
     #[error("there is no such execution: check the id; executions are forgotten after a while")]
     NotFound,
+    /// It began with scopes that the caller's token lacks.
+    #[error(
+        "the execution began with scopes that this token lacks, and its answers may rest on them; use a token that has them all"
+    )]
+    ScopesMissing,
     /// An instance runs it at the moment.
     #[error("the execution is running; ask again in a moment")]
     Busy,
@@ -48,6 +53,7 @@ impl ExecutionError {
     pub fn code(self) -> &'static str {
         match self {
             Self::NotFound => "EXECUTION_NOT_FOUND",
+            Self::ScopesMissing => "EXECUTION_SCOPES_MISSING",
             Self::Busy => "EXECUTION_BUSY",
             Self::Ended => "EXECUTION_ENDED",
             Self::Unreadable => "EXECUTION_UNREADABLE",

@@ -152,7 +152,10 @@ impl Memory {
     }
 
     pub(crate) fn open(&self, id: ExecutionId, reader: Reader<'_>) -> Result<Execution, ExecutionError> {
-        Ok(self.lock().visible(id, reader, self.clock.now_ms())?.execution())
+        let mut table = self.lock();
+        let kept = table.visible(id, reader, self.clock.now_ms())?;
+        reader.check_scopes(&kept.head)?;
+        Ok(kept.execution())
     }
 
     pub(crate) fn head(&self, id: ExecutionId, reader: Reader<'_>) -> Result<Head, ExecutionError> {
@@ -171,6 +174,7 @@ impl Memory {
         let mut table = self.lock();
         let token = table.leases + 1;
         let kept = table.visible(id, reader, now_ms)?;
+        reader.check_scopes(&kept.head)?;
         if !kept.head.is_open() {
             return Err(ExecutionError::Ended);
         }

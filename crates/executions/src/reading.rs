@@ -4,12 +4,12 @@ use std::fmt;
 
 use gatewright_core::Principal;
 
-use crate::Head;
+use crate::{ExecutionError, Head};
 
 /// Reader of an execution.
 #[derive(Debug, Clone, Copy)]
 pub enum Reader<'a> {
-    /// A principal, who sees executions of the same subject and client.
+    /// A principal, who sees executions of the same subject and client, and reads those that began with no scope that it lacks.
     Owner(&'a Principal),
     /// An operator, who sees all.
     Operator,
@@ -20,6 +20,16 @@ impl Reader<'_> {
         match self {
             Self::Owner(principal) => head.is_of(principal),
             Self::Operator => true,
+        }
+    }
+
+    /// Checks that it may have the journal of an execution that it sees: the answers in it took the scopes of the caller who began it.
+    pub(crate) fn check_scopes(self, head: &Head) -> Result<(), ExecutionError> {
+        match self {
+            Self::Owner(principal) if !principal.scopes.allows_all(&head.owner.scopes) => {
+                Err(ExecutionError::ScopesMissing)
+            }
+            Self::Owner(_) | Self::Operator => Ok(()),
         }
     }
 }

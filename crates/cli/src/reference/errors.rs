@@ -103,7 +103,7 @@ fn calls(text: &mut String) {
                 object: RequestObject::Tool(name()),
                 policy: "large-refunds".into(),
                 reason: "Refund over 1,000".into(),
-                standing: true,
+                may_stand: true,
                 digest: RequestDigest::from_bytes([0; 32]),
                 request: Ok(Box::new(ApprovalRequest {
                     id: "apr_…".to_owned(),
@@ -246,6 +246,10 @@ fn executions(text: &mut String) {
         (
             ExecutionError::NotFound,
             "Ids are valid for the same subject and client, for `executions.retention`.",
+        ),
+        (
+            ExecutionError::ScopesMissing,
+            "Get a token with the scopes of the one that it began with, or start it again. It can be cancelled without.",
         ),
         (ExecutionError::Busy, "Wait until it ends or asks."),
         (ExecutionError::Ended, "Its answer has been given."),

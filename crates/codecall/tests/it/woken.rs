@@ -8,8 +8,8 @@ use std::{
 use gatewright_agentscript::PoolConfig;
 use gatewright_codecall::{CodeCallConfig, Mode};
 use gatewright_core::{
-    App, AppOptions, Approval, ApprovalStore, Approvals, Approver, AuthRefusal, Authenticator, LocalApp,
-    MemoryRecords, Policies, Principal, RecordsError, Scopes, SealKey, Standing, ToolOverride,
+    App, AppOptions, Approval, ApprovalDuration, ApprovalStore, Approvals, Approver, AuthRefusal,
+    Authenticator, LocalApp, MemoryRecords, Policies, Principal, RecordsError, Scopes, SealKey, ToolOverride,
 };
 use gatewright_executions::{Execution, Executions, ExecutionsConfig, Reader, State, WaitKind};
 use serde_json::{Value, json};
@@ -92,7 +92,7 @@ async fn waiting(store: &ApprovalStore) -> String {
 
 #[tokio::test]
 async fn a_run_in_the_background_goes_on_when_its_approval_is_decided_on_and_nobody_looks() {
-    for (decision, expected) in [(Some(Standing::Once), json!(1)), (None, json!("APPROVAL_DENIED"))] {
+    for (decision, expected) in [(Some(ApprovalDuration::Once), json!(1)), (None, json!("APPROVAL_DENIED"))] {
         let shared = Shared::new();
         let served = shared.instance(Some(Approvals::default()), None).await;
         let id = detach(&served.client("ada").await, CAUGHT).await;
@@ -119,7 +119,7 @@ async fn one_of_several_instances_goes_on_once_when_another_process_decides() {
         shared.until(&id, State::Waiting).await;
         // Decided where no scripts run, as by another process.
         let approval = waiting(&store).await;
-        store.decide(&approval, Some(Standing::Once), Approver::Operator("ops")).await.unwrap();
+        store.decide(&approval, Some(ApprovalDuration::Once), Approver::Operator("ops")).await.unwrap();
         while shared.executions.head(&id, Reader::Operator).await.unwrap().resumed < decision {
             tokio::task::yield_now().await;
         }
@@ -154,7 +154,10 @@ async fn a_run_goes_on_when_an_approval_within_a_saved_plan_that_it_calls_is_dec
         for (step, decision) in [true, approved, true].into_iter().enumerate() {
             shared.until(&id, State::Waiting).await;
             let approver = if by_user { user() } else { Approver::Operator("ops") };
-            store.decide(&waiting(&store).await, decision.then_some(Standing::Once), approver).await.unwrap();
+            store
+                .decide(&waiting(&store).await, decision.then_some(ApprovalDuration::Once), approver)
+                .await
+                .unwrap();
             while shared.executions.head(&id, Reader::Operator).await.unwrap().resumed <= step as u32 {
                 tokio::task::yield_now().await;
             }
@@ -193,7 +196,10 @@ async fn an_approval_within_a_saved_plan_wakes_its_run_even_if_another_call_went
     while store.list(Approver::Operator("ops")).await.unwrap().is_empty() {
         tokio::task::yield_now().await;
     }
-    store.decide(&waiting(store).await, Some(Standing::Once), Approver::Operator("ops")).await.unwrap();
+    store
+        .decide(&waiting(store).await, Some(ApprovalDuration::Once), Approver::Operator("ops"))
+        .await
+        .unwrap();
     shared.app.go.notify_one();
     shared.until(&id, State::Ended).await;
     assert_eq!(result(&served, &id).await["result"], json!(["held", 1]));
@@ -210,7 +216,7 @@ async fn runs_that_make_the_same_call_are_all_woken_and_one_approval_counts_once
     }
     let store = served.gateway.invoker().approvals();
     let mut effects = 0;
-    for decision in [Some(Standing::Once), None] {
+    for decision in [Some(ApprovalDuration::Once), None] {
         store.decide(&waiting(store).await, decision, Approver::Operator("ops")).await.unwrap();
         effects += 1;
         let ended = async || {
@@ -345,7 +351,10 @@ async fn a_run_whose_approval_is_given_goes_on_with_what_its_owner_may_do_by_the
     let id = detach(&served.client("ada").await, CAUGHT).await;
     shared.until(&id, State::Waiting).await;
     let store = served.gateway.invoker().approvals();
-    store.decide(&waiting(store).await, Some(Standing::Once), Approver::Operator("ops")).await.unwrap();
+    store
+        .decide(&waiting(store).await, Some(ApprovalDuration::Once), Approver::Operator("ops"))
+        .await
+        .unwrap();
     shared.until(&id, State::Ended).await;
     assert_eq!(result(&served, &id).await["result"], "ACCESS_DENIED");
     assert_eq!(shared.app.effects.load(Ordering::SeqCst), 0);
@@ -369,13 +378,13 @@ async fn a_run_whose_token_has_expired_and_whose_instance_is_gone_waits_for_its_
             assert_eq!(left.waiting_for[0].kind, WaitKind::SignIn);
             assert_eq!(shared.app.effects.load(Ordering::SeqCst), 0, "it made no call meanwhile");
             owners.shows(now + hour);
-            let client = second.connect(principal_of("write"), ()).await;
+            let client = second.connect(principal_of("write *"), ()).await;
             let told = Client(client).body("codecall:execute", json!({"resume": id})).await;
             assert_eq!(told["status"], "running", "{told}");
         }
         let ended = shared.until(&id, State::Ended).await.head;
         assert_eq!(result(&second, &id).await["result"], 1);
-        let scopes = if has_expired { Scopes::parse("write") } else { Scopes::All };
+        let scopes = if has_expired { Scopes::parse("write *") } else { Scopes::All };
         assert_eq!(ended.owner.scopes, scopes, "those of the latest token");
     }
 }
@@ -393,7 +402,10 @@ async fn an_approval_that_is_given_after_the_token_has_expired_leaves_the_run_to
     let id = detach(&served.client("ada").await, CAUGHT).await;
     shared.until(&id, State::Waiting).await;
     let store = served.gateway.invoker().approvals();
-    store.decide(&waiting(store).await, Some(Standing::Once), Approver::Operator("ops")).await.unwrap();
+    store
+        .decide(&waiting(store).await, Some(ApprovalDuration::Once), Approver::Operator("ops"))
+        .await
+        .unwrap();
     while !store.settled().await.unwrap().is_empty() {
         tokio::task::yield_now().await;
     }

@@ -121,12 +121,13 @@ impl Shared {
     ) -> Result<Execution, ExecutionError> {
         if let Some(execution) = self.recorder.get(id) {
             return if reader.may_see(&execution.head) {
-                Ok(execution)
+                reader.check_scopes(&execution.head).map(|()| execution)
             } else {
                 Err(ExecutionError::NotFound)
             };
         }
         let Stored { mut head, .. } = self.journals.visible(id, reader).await?;
+        reader.check_scopes(&head)?;
         let mut read = Read::default();
         self.journals.read_journal(&head, &mut read).await?;
         head.bytes = read.bytes;
@@ -151,6 +152,7 @@ impl Shared {
         self.recorder.check(id, reader)?;
         let token = self.journals.token();
         let stored = self.journals.visible(id, reader).await?;
+        reader.check_scopes(&stored.head)?;
         if !stored.head.is_open() {
             return Err(ExecutionError::Ended);
         }
@@ -178,6 +180,7 @@ impl Shared {
         until_ms: Option<u64>,
     ) -> Result<(Stored, Read), ExecutionError> {
         let mut stored = self.journals.visible(id, reader).await?;
+        reader.check_scopes(&stored.head)?;
         if !stored.head.is_open() {
             return Err(ExecutionError::Ended);
         }

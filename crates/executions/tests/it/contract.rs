@@ -62,13 +62,14 @@ async fn an_owner_who_shows_another_token_leaves_its_scopes_and_its_end([a, b]: 
     let lease = a.create(&ada, about, b"start").await.unwrap();
     let id = lease.id().to_string();
     lease.wait(&[], calls(0)).await.unwrap();
-    let now = Principal { scopes: Scopes::parse("crm:read"), ..ada.clone() };
+    let now = Principal { scopes: Scopes::parse("crm:*"), ..ada.clone() };
     let eve = principal("eve", Some("desk"));
     assert_eq!(b.acquire_until(&id, &eve, 9).await.unwrap_err(), ExecutionError::NotFound);
     let (lease, found) = b.acquire_until(&id, &now, 8).await.unwrap();
     assert_eq!((found.head.owner, found.head.about.until_ms), (now.clone(), Some(8)));
     lease.wait(&[], calls(0)).await.unwrap();
-    let (_lease, found) = a.acquire(&id, Reader::Owner(&ada)).await.unwrap();
+    assert_eq!(a.acquire(&id, Reader::Owner(&ada)).await.unwrap_err(), ExecutionError::ScopesMissing);
+    let (_lease, found) = a.acquire(&id, Reader::Owner(&now)).await.unwrap();
     assert_eq!((found.head.owner, found.head.about.until_ms), (now, Some(8)), "no token was shown");
     a.remove(&id, Reader::Operator).await.unwrap();
 }
@@ -101,6 +102,34 @@ async fn only_the_owner_and_operators_see_an_execution([a, b]: &[Executions; 2])
     assert_eq!(b.list(Reader::Owner(&eve), None, 10).await.unwrap()[0].head.id, lease.id());
     b.remove(&id, Reader::Operator).await.unwrap();
     assert_eq!(lease.end(&Ending::new("ok"), calls(0)).await.unwrap_err(), ExecutionError::LeaseLost);
+}
+
+async fn the_journal_is_for_tokens_with_all_scopes_that_it_began_with([a, b]: &[Executions; 2]) {
+    let mia = principal("mia", Some("desk"));
+    let fewer = Principal { scopes: Scopes::parse("crm:read crm:writer other"), ..mia.clone() };
+    let lease = a.create(&mia, NewExecution::default(), b"answers").await.unwrap();
+    let id = lease.id().to_string();
+    lease.wait(&[], calls(1)).await.unwrap();
+    let lease = a.create(&mia, NewExecution::default(), b"answers").await.unwrap();
+    let ended = lease.id().to_string();
+    lease.end(&Ending::new("ok"), calls(1)).await.unwrap();
+    let reader = Reader::Owner(&fewer);
+    for executions in [a, b] {
+        assert_eq!(executions.open(&id, reader).await.unwrap_err(), ExecutionError::ScopesMissing);
+        assert_eq!(executions.acquire(&id, reader).await.unwrap_err(), ExecutionError::ScopesMissing);
+        assert_eq!(
+            executions.acquire_until(&id, &fewer, 9).await.unwrap_err(),
+            ExecutionError::ScopesMissing
+        );
+        assert_eq!(executions.open(&ended, reader).await.unwrap_err(), ExecutionError::ScopesMissing);
+        assert_eq!(executions.head(&id, reader).await.unwrap().state, State::Waiting);
+    }
+    let more = Principal { scopes: Scopes::parse("crm:* other"), ..mia.clone() };
+    assert_eq!(b.open(&ended, Reader::Owner(&more)).await.unwrap().chunks, [b"answers"]);
+    b.cancel(&id, reader, &Ending::new("cancelled")).await.unwrap();
+    for id in [id, ended] {
+        b.remove(&id, Reader::Operator).await.unwrap();
+    }
 }
 
 async fn an_execution_belongs_to_the_endpoint_where_it_was_begun([a, b]: &[Executions; 2]) {
@@ -229,6 +258,7 @@ async fn all(instances: &[Executions; 2]) {
     an_owner_who_shows_another_token_leaves_its_scopes_and_its_end(instances).await;
     only_the_owner_and_operators_see_an_execution(instances).await;
     an_execution_belongs_to_the_endpoint_where_it_was_begun(instances).await;
+    the_journal_is_for_tokens_with_all_scopes_that_it_began_with(instances).await;
     hostile_ids_give_the_error_of_unknown_ones(instances).await;
     one_of_many_who_acquire_gets_the_lease(instances).await;
     a_cancelled_execution_has_ended_and_its_holder_stops(instances).await;
