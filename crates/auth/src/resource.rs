@@ -297,7 +297,12 @@ impl ResourceServer {
                     .claims(token, caller, endpoint)
                     .await
                     .map_err(|why| why.map_or(AuthError::Unavailable, AuthError::Token))?;
-                Ok(caller_of(&claims, external_scopes(&claims))?)
+                let caller = caller_of(&claims, external_scopes(&claims))?;
+                // That would be the subject of callers without a token.
+                if &*caller.principal.subject == ANONYMOUS {
+                    return Err(TokenError::Subject.into());
+                }
+                Ok(caller)
             }
         }
     }

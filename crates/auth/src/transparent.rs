@@ -80,7 +80,6 @@ enum KeyLookup {
 }
 
 fn usable(set: &JwkSet) -> Vec<(Option<String>, VerifyingKey)> {
-    let signs = |jwk: &&crate::keys::Jwk| jwk.usage.as_deref().is_none_or(|usage| usage == "sig");
     // Whoever can read the set can sign with a key that has its private part.
     let is_public = |jwk: &&crate::keys::Jwk| {
         let is_public = !jwk.has_private_part();
@@ -91,7 +90,6 @@ fn usable(set: &JwkSet) -> Vec<(Option<String>, VerifyingKey)> {
     };
     set.keys
         .iter()
-        .filter(signs)
         .filter(is_public)
         .filter_map(|jwk| Some((jwk.kid.clone(), VerifyingKey::from_jwk(jwk).ok()?)))
         .collect()
@@ -437,6 +435,11 @@ impl Transparent {
         let claims: Claims = object(&answer.body).map_err(|_| None)?;
         if claims.get("active") != Some(&Value::Bool(true)) {
             return Err(Some(TokenError::Revoked));
+        }
+        // Providers introspect refresh tokens as well (RFC 7662 §2.1).
+        let is_access = |kind: &str| ["bearer", "dpop"].contains(&kind.to_ascii_lowercase().as_str());
+        if claims.get("token_type").is_some_and(|kind| !kind.as_str().is_some_and(is_access)) {
+            return Err(Some(TokenError::Type));
         }
         if claims.get("iss").is_some_and(|iss| iss.as_str() != Some(&self.issuer)) {
             return Err(Some(TokenError::Issuer));

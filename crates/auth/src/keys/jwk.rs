@@ -47,6 +47,9 @@ pub enum KeyError {
     /// An RSA modulus shorter than 2048 bits.
     #[error("is too weak: RSA needs at least 2048 bits")]
     Weak,
+    /// Its `use` or `key_ops` is for something else.
+    #[error("is not for signatures, by its `use` or `key_ops`")]
+    NotForSignatures,
     /// The parts do not make a key.
     #[error("is damaged: its parts do not make a key")]
     Damaged,
@@ -60,6 +63,8 @@ pub struct Jwk {
     pub kty: String,
     #[serde(rename = "use", skip_serializing_if = "Option::is_none")]
     pub usage: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub key_ops: Option<Vec<String>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub alg: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -165,6 +170,12 @@ impl Jwk {
             _ => format!(r#"{{"crv":"{}","kty":"{}","x":"{}"}}"#, part(&self.crv), self.kty, part(&self.x)),
         };
         b64(sha256(text))
+    }
+
+    /// Returns `true` if its `use` and `key_ops` (RFC 7517 §4.2, §4.3), where it has them, allow signatures to be verified with it.
+    fn may_verify(&self) -> bool {
+        self.usage.as_deref().is_none_or(|usage| usage == "sig")
+            && self.key_ops.as_ref().is_none_or(|all| all.iter().any(|one| one == "verify" || one == "sign"))
     }
 
     /// Returns the algorithm of the key: its `alg`, or the default of its type.
@@ -315,6 +326,8 @@ fn uncompressed(jwk: &Jwk) -> Result<Vec<u8>, KeyError> {
 #[derive(Clone)]
 pub struct VerifyingKey {
     algorithm: Algorithm,
+    /// The key says itself that it is for this algorithm alone (`alg`, RFC 7517 §4.4).
+    is_for_one: bool,
     material: Material,
 }
 
@@ -337,6 +350,9 @@ impl VerifyingKey {
     /// See [`KeyError`].
     pub fn from_jwk(jwk: &Jwk) -> Result<Self, KeyError> {
         let algorithm = jwk.algorithm()?;
+        if !jwk.may_verify() {
+            return Err(KeyError::NotForSignatures);
+        }
         let material = match jwk.kty.as_str() {
             "RSA" => {
                 let n = without_zeros(bytes(&jwk.n)?);
@@ -348,7 +364,7 @@ impl VerifyingKey {
             "EC" => Material::Point(uncompressed(jwk)?),
             _ => Material::Point(bytes(&jwk.x)?),
         };
-        Ok(Self { algorithm, material })
+        Ok(Self { algorithm, is_for_one: jwk.alg.is_some(), material })
     }
 
     /// Returns whether the key verifies signatures of `algorithm`.
@@ -356,12 +372,12 @@ impl VerifyingKey {
         self.algorithm == algorithm
     }
 
-    /// Returns the key for another algorithm of its type.
+    /// Returns the key for another algorithm of its type, unless it names its own.
     pub(crate) fn for_algorithm(&self, algorithm: Algorithm) -> Option<Self> {
         use Algorithm::{PS256, PS384, PS512, RS256, RS384, RS512};
         let rsa = matches!(algorithm, RS256 | RS384 | RS512 | PS256 | PS384 | PS512);
-        let fits = self.algorithm == algorithm || (rsa && matches!(self.material, Material::Rsa { .. }));
-        fits.then(|| Self { algorithm, material: self.material.clone() })
+        let is_open = !self.is_for_one && rsa && matches!(self.material, Material::Rsa { .. });
+        (self.algorithm == algorithm || is_open).then(|| Self { algorithm, ..self.clone() })
     }
 
     /// Returns whether the key made `signature` for `message`.
@@ -387,5 +403,33 @@ impl VerifyingKey {
                 UnparsedPublicKey::new(algorithm, point).verify(message, signature).is_ok()
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_key_verifies_only_what_its_use_key_ops_and_alg_allow() {
+        let rsa = Jwk { alg: None, usage: None, ..crate::keys::rsa::generate().unwrap().public() };
+        let reads = |change: &dyn Fn(&mut Jwk)| {
+            let mut jwk = rsa.clone();
+            change(&mut jwk);
+            VerifyingKey::from_jwk(&jwk)
+        };
+        let ops = |all: &[&str]| Some(all.iter().map(|one| (*one).to_owned()).collect());
+        for wrong in [
+            reads(&|jwk| jwk.usage = Some("enc".to_owned())),
+            reads(&|jwk| jwk.key_ops = ops(&["encrypt", "wrapKey"])),
+            reads(&|jwk| jwk.key_ops = ops(&[])),
+        ] {
+            assert!(matches!(wrong, Err(KeyError::NotForSignatures)), "{wrong:?}");
+        }
+        let open = reads(&|jwk| jwk.key_ops = ops(&["verify"])).unwrap();
+        assert!(open.for_algorithm(Algorithm::PS256).is_some_and(|key| key.serves(Algorithm::PS256)));
+        let named = reads(&|jwk| jwk.alg = Some("RS256".to_owned())).unwrap();
+        assert!(named.for_algorithm(Algorithm::RS256).is_some());
+        assert!(named.for_algorithm(Algorithm::PS256).is_none());
     }
 }

@@ -44,6 +44,7 @@ async fn f10_f11_and_f12_tokens_of_the_provider_are_for_us_from_it_and_the_pinne
         json!({"azp": null}),
         json!({"sub": null}),
         json!({"sub": ""}),
+        json!({"sub": "anonymous"}),
         json!({"exp": 1}),
     ] {
         assert_eq!(check(&guard, &idp.token(&idp.key, bad.clone())).await, Err(401), "{bad}");
@@ -240,6 +241,12 @@ async fn f23_opaque_tokens_are_introspected_and_the_answer_kept_briefly() {
         say(answer);
         let got = check(&guard, &format!("nobody{n}")).await;
         assert_eq!(got, Err(401), "an answer that names no subject: {sub:?}");
+    }
+    for (kind, fits) in
+        [("Bearer", true), ("bearer", true), ("DPoP", true), ("refresh_token", false), ("", false)]
+    {
+        say(json!({"active": true, "sub": "u2", "aud": AUDIENCE, "token_type": kind}));
+        assert_eq!(check(&guard, &format!("kind-{kind}")).await.is_ok(), fits, "{kind}");
     }
     let soon = idp.clock.now_s() + 61;
     say(json!({"active": true, "sub": "u2", "aud": AUDIENCE, "nbf": soon}));
