@@ -76,6 +76,18 @@ async fn captions_are_the_tools_own_words() {
 }
 
 #[tokio::test]
+async fn expressions_of_a_schema_are_read_for_an_example_as_far_as_the_budget_reaches() {
+    let dates = |count: usize| {
+        let names: Vec<String> = (0..count).map(|n| format!("value{n}")).collect();
+        let date = json!({"type": "string", "pattern": r"^\d{4}-\d\d-\d\d$"});
+        let properties: JsonObject = names.iter().map(|name| (name.clone(), date.clone())).collect();
+        json!({"type": "object", "properties": properties, "required": names})
+    };
+    assert!(arguments::fitting(&*with_schema(dates(10)).await).is_some());
+    assert!(arguments::fitting(&*with_schema(dates(100)).await).is_none());
+}
+
+#[tokio::test]
 async fn a_tool_whose_schema_refuses_every_candidate_has_no_generated_example() {
     for schema in [
         json!({"type": "object", "properties": {"a": {"type": "string", "pattern": "^(?:zq){7}$"}}, "required": ["a"]}),

@@ -291,6 +291,20 @@ fn names_whose_expression_the_validator_cannot_read_are_left_out() {
 }
 
 #[test]
+fn a_large_class_that_is_repeated_costs_about_as_much_as_a_small_one() {
+    let reading = |class: &str| {
+        let mut most = 40;
+        least_time(|| {
+            // Another expression each time, since read ones are kept.
+            most += 1;
+            drop(schema(json!({"pattern": format!("^(?:(?:(?:{class}{{1,{most}}}){{1,50}}){{1,50}})$")})));
+        })
+    };
+    let (small, large) = (reading("[a-z]"), reading(r"\p{L}"));
+    assert!(large < 20 * small + Duration::from_millis(500), "{small:?} {large:?}");
+}
+
+#[test]
 fn long_expressions_of_dots_are_read_in_a_moment() {
     let time = least_time(|| drop(schema(json!({"pattern": ".".repeat(LONGEST)}))));
     assert!(time < Duration::from_secs(5), "{time:?}");
