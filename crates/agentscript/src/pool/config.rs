@@ -59,7 +59,8 @@ impl Default for PoolConfig {
             idle_timeout: Duration::from_secs(60),
             watchdog_extra: Duration::from_millis(500),
             recycle_after: 1_000,
-            startup_timeout: Duration::from_secs(5),
+            // One that dies is noticed at once; on a busy machine one may take long.
+            startup_timeout: Duration::from_secs(30),
             require_sandbox: false,
             isolate_principals: false,
             address_space: 640 * 1024 * 1024,
@@ -138,7 +139,7 @@ impl PoolConfig {
         self
     }
 
-    /// Longest wait for a new worker to report that it is ready. Default 5 s.
+    /// Longest wait for a new worker to report that it is ready. Default 30 s.
     #[must_use]
     pub fn startup_timeout(mut self, timeout: Duration) -> Self {
         self.startup_timeout = timeout;
