@@ -21,7 +21,7 @@ use crate::{
     context::Context,
     crypto::{hex, sha256},
     keys::TokenError,
-    net::Caller,
+    net::ClientAddress,
     scopes::RecordedScopes,
     store::{Counters as _, Key, MemoryStore, Records as _, Store, StoreError},
     token_cache::{CachedToken, TokenCache},
@@ -229,7 +229,7 @@ impl ApiKeys {
 
     fn counters(&self, caller: Option<IpAddr>) -> impl Iterator<Item = (Key, u64)> {
         let limit = self.config.limits.unknown_keys;
-        let of = move |ip| Context::caller_counters(StoredKey::KIND, &[], Caller(ip), limit);
+        let of = move |ip| Context::caller_counters(StoredKey::KIND, &[], ClientAddress(ip), limit);
         caller.into_iter().flat_map(of)
     }
 

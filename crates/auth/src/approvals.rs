@@ -9,7 +9,7 @@ use axum::{
     response::{IntoResponse as _, Response},
     routing::get,
 };
-use gatewright_core::{ApprovalStore, Approver, CannotDecide, RecordsError, Standing};
+use gatewright_core::{ApprovalDuration, ApprovalStore, Approver, CannotDecide, RecordsError};
 use http::{HeaderMap, Request, StatusCode, request::Parts};
 
 use crate::{
@@ -153,9 +153,9 @@ async fn decide(State(pages): State<ApprovalPages>, request: Request<Body>) -> R
 }
 
 /// The decision that a form has: the time for which it is approved, or a no.
-fn decision_of(params: &Params) -> Result<Option<Standing>, Response> {
+fn decision_of(params: &Params) -> Result<Option<ApprovalDuration>, Response> {
     match params.get("decision") {
-        Some("approve") => Ok(Some(params.get("for").and_then(Standing::named).unwrap_or_default())),
+        Some("approve") => Ok(Some(params.get("for").and_then(ApprovalDuration::named).unwrap_or_default())),
         Some("deny") => Ok(None),
         _ => Err(bad_request("The form does not say what to do.")),
     }

@@ -9,7 +9,7 @@ use crate::{
     context::Context,
     crypto::{b64, derive, same, sha256_hex},
     error::OAuthError,
-    net::Caller,
+    net::ClientAddress,
     pending_quota::PendingQuota,
     records::AuthorizationRequest,
     store::{Key, StoreError},
@@ -83,7 +83,12 @@ impl Authorizations {
     ///
     /// # Errors
     /// There is no room for its network.
-    pub(crate) fn reserve(&self, caller: Caller, bytes: usize, lifetime: Duration) -> Result<(), OAuthError> {
+    pub(crate) fn reserve(
+        &self,
+        caller: ClientAddress,
+        bytes: usize,
+        lifetime: Duration,
+    ) -> Result<(), OAuthError> {
         let is_reserved = self.quota.reserve(caller, bytes, self.ctx.clock.now_ms(), lifetime);
         if is_reserved { Ok(()) } else { Err(OAuthError::too_many(RATE_WINDOW)) }
     }

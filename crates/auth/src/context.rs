@@ -12,7 +12,7 @@ use crate::{
     crypto::{Sealer, mint},
     error::OAuthError,
     metrics::Metrics,
-    net::{Caller, Network},
+    net::{ClientAddress, Network},
     store::{Key, Store, StoreError},
     tuning::RATE_WINDOW,
 };
@@ -42,12 +42,12 @@ impl Context {
     }
 
     /// Returns the caller's address, as trusted proxies report it.
-    pub(crate) fn caller(&self, parts: &Parts) -> Caller {
+    pub(crate) fn caller(&self, parts: &Parts) -> ClientAddress {
         let peer = parts.extensions.get::<ConnectInfo<std::net::SocketAddr>>().map(|info| info.0.ip());
         let peer = peer.unwrap_or(IpAddr::V4(std::net::Ipv4Addr::UNSPECIFIED)).to_canonical();
         // A request may come by way of another instance, which knows the address.
         let known = parts.extensions.get::<gatewright_core::CallerAddress>().map_or(peer, |caller| caller.0);
-        Caller(gatewright_core::caller_address(known, &parts.headers, &self.trusted_proxies))
+        ClientAddress(gatewright_core::caller_address(known, &parts.headers, &self.trusted_proxies))
     }
 
     /// Returns the counter for requests to `endpoint`, by the parts of `by`.
@@ -70,7 +70,7 @@ impl Context {
     pub(crate) fn caller_counters(
         endpoint: &'static str,
         by: &[&str],
-        caller: Caller,
+        caller: ClientAddress,
         limit: u64,
     ) -> impl Iterator<Item = (Key, u64)> {
         caller.networks().map(move |(network, times)| {
@@ -86,7 +86,7 @@ impl Context {
         &self,
         endpoint: &'static str,
         by: &[&str],
-        caller: Caller,
+        caller: ClientAddress,
         limit: u64,
     ) -> Result<(), OAuthError> {
         // In this order: what a network is refused does not count for the larger ones around it.
@@ -107,7 +107,7 @@ impl Context {
         event: &'static str,
         actor: Option<&str>,
         client: Option<&str>,
-        ip: Option<Caller>,
+        ip: Option<ClientAddress>,
         jti: Option<&str>,
     ) {
         self.metrics.count_event(event);

@@ -7,7 +7,7 @@
 use std::time::Duration;
 
 use crate::{
-    net::Caller,
+    net::ClientAddress,
     store::{Key, Store, StoreError},
     tuning::{KNOWN_NETWORK, LOCKOUT_WINDOW},
 };
@@ -27,7 +27,7 @@ pub(crate) struct Lockout {
 
 impl Lockout {
     /// Returns the counters of a login at the account `name` by `caller`.
-    pub(crate) fn of(name: &str, caller: Caller) -> Self {
+    pub(crate) fn of(name: &str, caller: ClientAddress) -> Self {
         let network = caller.to_string();
         Self {
             both: Key::named("wrong", &["both", name, &network]),

@@ -8,9 +8,9 @@ use url::{Host, Url};
 
 /// A caller's address, in full for the audit. Its text is the network of one caller, so that no limit applies to single IPv6 addresses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Caller(pub(crate) IpAddr);
+pub(crate) struct ClientAddress(pub(crate) IpAddr);
 
-impl Caller {
+impl ClientAddress {
     /// Returns the networks that the caller's requests are counted for, with the number of callers whose limits they have.
     pub(crate) fn networks(self) -> impl Iterator<Item = (CountedNetwork, u64)> {
         counted_networks(self.0).map(|(network, times)| (network, times as u64))
@@ -22,7 +22,7 @@ impl Caller {
     }
 }
 
-impl std::fmt::Display for Caller {
+impl std::fmt::Display for ClientAddress {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         CountedNetwork::narrowest(self.0).fmt(f)
     }

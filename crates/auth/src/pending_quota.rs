@@ -11,7 +11,7 @@ use std::{
 
 use gatewright_core::{Claimant, Portion, Share, Shares};
 
-use crate::net::Caller;
+use crate::net::ClientAddress;
 
 /// Bytes for all networks. One network gets a fifth at most, and 48 bits of IPv6 get half.
 const MAX_BYTES: usize = 32 * 1024 * 1024;
@@ -32,7 +32,7 @@ impl Default for PendingQuota {
 
 impl PendingQuota {
     /// Reserves bytes for a record that lives for `life`. Returns `false` when the networks of `caller` have none left.
-    pub(crate) fn reserve(&self, caller: Caller, bytes: usize, now_ms: u64, life: Duration) -> bool {
+    pub(crate) fn reserve(&self, caller: ClientAddress, bytes: usize, now_ms: u64, life: Duration) -> bool {
         // Nothing panics while the lock is held.
         let mut reserved = self.reserved.lock().unwrap_or_else(PoisonError::into_inner);
         while let Some(first) = reserved.first_entry().filter(|first| *first.key() <= now_ms) {
@@ -51,8 +51,8 @@ mod tests {
 
     const LIFE: Duration = Duration::from_secs(600);
 
-    fn caller(address: &str) -> Caller {
-        Caller(address.parse().unwrap())
+    fn caller(address: &str) -> ClientAddress {
+        ClientAddress(address.parse().unwrap())
     }
 
     fn fill(room: &PendingQuota, network: &str, now_ms: u64) -> usize {

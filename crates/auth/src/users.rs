@@ -10,7 +10,7 @@ use crate::{
     first_user::FirstUser,
     hashing::PasswordCheckQueue,
     lockout::Lockout,
-    net::Caller,
+    net::ClientAddress,
     password::{Decoys, PasswordHash},
     records::{Grant, Session, UserClaims},
     tuning::LOCKOUT_WINDOW,
@@ -129,7 +129,7 @@ impl Users {
         &self,
         name: &str,
         password: &str,
-        caller: Caller,
+        caller: ClientAddress,
     ) -> Result<Option<Session>, OAuthError> {
         if self.ctx.config.local.login == LoginMethod::Demo {
             let is_acceptable = !name.is_empty() && name.len() <= 64;

@@ -20,7 +20,7 @@ use crate::{
     codes,
     names::{LONGEST_URI, clipped},
     questions::{ArgumentsDigest, CallKey, Conversation, Unanswered},
-    way::{Brought, NotTaken, Way},
+    request_flow::{Brought, NotTaken, RequestFlow},
 };
 
 impl Invoker {
@@ -140,8 +140,8 @@ impl Invoker {
             CallKey::new(principal, &sealed_for, ArgumentsDigest::of(arguments))
         });
         let decided = decide(item, params, &context).await.map_err(|why| failed(object, why.into()))?;
-        let way = Way { sealed_for: &sealed_for, conversation, key, brought, decided };
-        self.take(way, context).await.map_err(|why| match why {
+        let flow = RequestFlow { sealed_for: &sealed_for, conversation, key, brought, decided };
+        self.take(flow, context).await.map_err(|why| match why {
             NotTaken::Stopped(InvokeError::InputExpired { .. }) => {
                 failed(object, unanswered(&sealed_for, Unanswered::Over, options.timeout))
             }

@@ -76,7 +76,7 @@ pub enum InvokeError {
         /// The reason that the approver reads.
         reason: Arc<str>,
         /// `true` if an approval that was given for longer than one request counts.
-        standing: bool,
+        may_stand: bool,
         /// The request: an [`Approved`](crate::Approved) with this digest lets it pass.
         digest: RequestDigest,
         /// The approval that waits, or why none does.

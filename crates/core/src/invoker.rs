@@ -20,7 +20,7 @@ use crate::{
     bulk::{bulk, off_thread},
     names::clipped,
     questions::{ArgumentsDigest, CallKey, Conversation, HeldCalls, HeldId, Repetitions, Unanswered},
-    way::{NotTaken, Way},
+    request_flow::{NotTaken, RequestFlow},
 };
 
 /// Time to wait before the next try.
@@ -306,8 +306,8 @@ impl Invoker {
             self.count(&tool.name, principal, &context).await?;
         }
         let key = digest.map(|digest| CallKey::new(principal, &tool.name, digest));
-        let way = Way { sealed_for: &tool.name, conversation, key, brought, decided };
-        let mut response = self.take(way, context).await.map_err(|why| match why {
+        let flow = RequestFlow { sealed_for: &tool.name, conversation, key, brought, decided };
+        let mut response = self.take(flow, context).await.map_err(|why| match why {
             NotTaken::Stopped(error) => error,
             NotTaken::Unanswered(why) => missed(name(), why, options.timeout),
             NotTaken::Cancelled => InvokeError::Cancelled { name: name() },

@@ -40,6 +40,7 @@ mod protocol;
 mod questions;
 mod records;
 mod registry;
+mod request_flow;
 mod reshape;
 mod schema;
 mod secret;
@@ -49,7 +50,6 @@ mod tool;
 mod tool_meta;
 mod trace;
 mod unavailable;
-mod way;
 mod weight;
 
 pub use access::{
@@ -60,9 +60,9 @@ pub use access::{
 };
 pub use app::{App, AppEvent, AppFuture, AppHealth, PerCaller};
 pub use approvals::{
-    ApprovalEvent, ApprovalEventKind, ApprovalExpired, ApprovalListener, ApprovalRecord, ApprovalRequest,
-    ApprovalState, ApprovalStore, Approver, CannotDecide, NotRequested, Rehearsed, ScriptStep, SettledRun,
-    Standing,
+    ApprovalDuration, ApprovalEvent, ApprovalEventKind, ApprovalExpired, ApprovalListener, ApprovalRecord,
+    ApprovalRequest, ApprovalState, ApprovalStore, Approver, CannotDecide, NotRequested, Rehearsed,
+    ScriptStep, SettledRun,
 };
 pub use authenticator::{AuthRefusal, Authenticator};
 pub use bulk::{begin_off_thread, off_thread};

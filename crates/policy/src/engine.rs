@@ -139,8 +139,8 @@ impl CedarPolicies {
         let asks = permits.map(|at| &self.rules[at]).filter_map(|rule| {
             is_permitted = true;
             match &rule.grant {
-                Grant::Ask { reason, standing, approvers } => {
-                    Some((&rule.name, reason, *standing, approvers))
+                Grant::Ask { reason, may_stand, approvers } => {
+                    Some((&rule.name, reason, *may_stand, approvers))
                 }
                 Grant::Permit | Grant::Forbid => None,
             }
@@ -152,10 +152,10 @@ impl CedarPolicies {
         match &asks[..] {
             [] if is_permitted => Decision::Permit,
             [] => Decision::Forbid(Forbidden::NotPermitted),
-            [(policy, reason, standing, approvers)] => Decision::Ask {
+            [(policy, reason, may_stand, approvers)] => Decision::Ask {
                 policy: Arc::clone(policy),
                 reason: Arc::clone(reason),
-                standing: *standing,
+                may_stand: *may_stand,
                 approvers: approvers.as_ref().map(Arc::clone),
             },
             all => {
@@ -163,7 +163,7 @@ impl CedarPolicies {
                 Decision::Ask {
                     policy: joined(", ", all.iter().map(|(policy, ..)| &***policy).collect()),
                     reason: joined("; ", all.iter().map(|(_, reason, ..)| &***reason).collect()),
-                    standing: all.iter().all(|(_, _, standing, _)| *standing),
+                    may_stand: all.iter().all(|(_, _, may_stand, _)| *may_stand),
                     approvers: (!scopes.is_empty()).then(|| joined(" ", scopes)),
                 }
             }

@@ -57,7 +57,7 @@ pub(crate) enum Grant {
     /// A permit with `@ask`.
     Ask {
         reason: Arc<str>,
-        standing: bool,
+        may_stand: bool,
         approvers: Option<Arc<str>>,
     },
 }
@@ -165,7 +165,7 @@ fn grant(
         }
         (scope, _) => scope.map(Into::into),
     };
-    let standing = match (approval, ask) {
+    let may_stand = match (approval, ask) {
         (None, _) => true,
         (Some(_), None) => return Err("`@approval` belongs beside `@ask(\"reason\")`".to_owned()),
         (Some("ask"), _) => true,
@@ -178,7 +178,7 @@ fn grant(
             Err("`@ask` needs a reason that the approver reads, such as `@ask(\"Refund over 1,000\")`"
                 .to_owned())
         }
-        (Effect::Permit, Some(reason)) => Ok(Grant::Ask { reason: reason.into(), standing, approvers }),
+        (Effect::Permit, Some(reason)) => Ok(Grant::Ask { reason: reason.into(), may_stand, approvers }),
         (Effect::Forbid, None) => Ok(Grant::Forbid),
         (Effect::Forbid, Some(_)) => {
             Err("`@ask` belongs on a `permit`: what is forbidden cannot be approved".to_owned())

@@ -11,7 +11,7 @@ use crate::{
     error::OAuthError,
     error_codes::Code,
     keys::{SKEW_S, Token, VerifyingKey},
-    net::Caller,
+    net::ClientAddress,
     store::Key,
     tuning::MAX_ASSERTION_LIFETIME_S,
     web::params::Params,
@@ -137,7 +137,7 @@ impl Clients {
         &self,
         parts: &Parts,
         params: &Params,
-        caller: Caller,
+        caller: ClientAddress,
     ) -> Result<OAuthClient, OAuthError> {
         let credentials = credentials(parts, params)?;
         let method = credentials.method();

@@ -12,7 +12,7 @@ use crate::{
     context::Context,
     error::OAuthError,
     fetch::Fetcher,
-    net::Caller,
+    net::ClientAddress,
     tuning::{DOCUMENT_FRESH_S, DOCUMENT_RETRY_S, DOCUMENT_STALE_S},
 };
 
@@ -132,7 +132,7 @@ impl Documents {
         &self,
         ctx: &Context,
         id: &str,
-        caller: Option<Caller>,
+        caller: Option<ClientAddress>,
     ) -> Result<OAuthClient, OAuthError> {
         let url = check(id, &ctx.config.cimd).ok_or_else(OAuthError::invalid_client)?;
         let place = {
@@ -177,7 +177,7 @@ impl Documents {
         ctx: &Context,
         id: &str,
         url: &Url,
-        caller: Option<Caller>,
+        caller: Option<ClientAddress>,
     ) -> Result<Document, DocumentError> {
         let (limit, host) = (ctx.config.limits.fetch, url.host_str().unwrap_or_default());
         let unavailable = DocumentError::Unavailable;

@@ -6,7 +6,7 @@ use crate::{
     context::Context,
     error::OAuthError,
     fetch::Fetcher,
-    net::Caller,
+    net::ClientAddress,
     scopes::ANONYMOUS,
     store::{Key, StoreError},
     tuning::REGISTRATION_MARGIN,
@@ -54,7 +54,11 @@ impl Clients {
     ///
     /// # Errors
     /// `invalid_client` when it is not known.
-    pub(crate) async fn find(&self, id: &str, caller: Option<Caller>) -> Result<OAuthClient, OAuthError> {
+    pub(crate) async fn find(
+        &self,
+        id: &str,
+        caller: Option<ClientAddress>,
+    ) -> Result<OAuthClient, OAuthError> {
         match self.source(id) {
             ClientSource::Anonymous => Err(OAuthError::invalid_client()),
             ClientSource::Configured(client) => Ok(client.clone()),

@@ -47,7 +47,7 @@ pub(crate) fn approvals(content: &ApprovalsPage<'_>) -> Page {
 
 fn entry(content: &ApprovalsPage<'_>, n: usize, approval: &ApprovalRecord) -> Markup {
     let left = wait(approval.expires_ms.saturating_sub(content.now_ms) / 1000);
-    let standings = approval.standings();
+    let durations = approval.durations();
     html! {
         li.approval.card {
             div.row {
@@ -72,11 +72,11 @@ fn entry(content: &ApprovalsPage<'_>, n: usize, approval: &ApprovalRecord) -> Ma
             form method="post" action=(content.action) {
                 input type="hidden" name="csrf" value=(content.csrf);
                 input type="hidden" name="id" value=(approval.id);
-                @if standings.len() > 1 {
+                @if durations.len() > 1 {
                     div.field {
                         label for={"for" (n)} { "Approve" }
                         select id={"for" (n)} name="for" {
-                            @for standing in standings { option value=(standing.name()) { (standing.label(&approval.object)) } }
+                            @for duration in durations { option value=(duration.name()) { (duration.label(&approval.object)) } }
                         }
                     }
                 }

@@ -18,7 +18,7 @@ use crate::{
     accounts::{AccountApplication, AccountSession, ListedSession},
     crypto::sha256_hex,
     grants::Revocation,
-    net::Caller,
+    net::ClientAddress,
     pages::{self, AccountPage, PasskeyChange, PasskeySection},
     records::{AuthorizationRequest, Grant, Session},
     store::{PasskeyStore as _, StoreError},
@@ -46,7 +46,7 @@ pub(super) async fn change(State(services): State<Arc<Services>>, request: Reque
 }
 
 /// Counts a request to the page.
-async fn admit(services: &Services, parts: &Parts) -> Result<Caller, Response> {
+async fn admit(services: &Services, parts: &Parts) -> Result<ClientAddress, Response> {
     if services.account_url().is_none() {
         let text = "Accounts have no page on this server: it needs `auth.sessionMode: stateful`.";
         return Err(page(StatusCode::NOT_FOUND, text));
@@ -192,7 +192,7 @@ async fn withdraw(
     services: &Services,
     sub: &str,
     client: &str,
-    ip: Caller,
+    ip: ClientAddress,
 ) -> Result<Option<&'static str>, StoreError> {
     let all = services.accounts.of(sub).await?.applications;
     if !applications(services, sub, all).await?.iter().any(|listed| listed.client == client) {
@@ -208,7 +208,7 @@ async fn end_session(
     services: &Services,
     sub: &str,
     handle: &str,
-    ip: Caller,
+    ip: ClientAddress,
 ) -> Result<Option<&'static str>, StoreError> {
     let all = services.accounts.of(sub).await?.sessions;
     let Some(session) = all.iter().find(|listed| listed.handle() == handle) else {
@@ -224,7 +224,7 @@ async fn disconnect(
     services: &Services,
     sub: &str,
     app: &str,
-    ip: Caller,
+    ip: ClientAddress,
 ) -> Result<Option<&'static str>, StoreError> {
     let is_removed = match services.connections() {
         Some(connections) => connections.disconnect(sub, app).await?,

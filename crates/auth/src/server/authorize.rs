@@ -17,7 +17,7 @@ use crate::{
     crypto::{sha256_hex, unb64},
     error::OAuthError,
     error_codes::Code,
-    net::Caller,
+    net::ClientAddress,
     pages,
     records::{AuthorizationRequest, Grant, LoginRequest},
     tuning::AUTHORIZATION_LIFETIME,
@@ -64,7 +64,7 @@ async fn start(
     services: &Services,
     headers: &HeaderMap,
     params: Params,
-    caller: Caller,
+    caller: ClientAddress,
     status: StatusCode,
 ) -> Result<Response, Response> {
     let Services { ctx, authorizations, .. } = services;
@@ -133,7 +133,7 @@ async fn use_session(
 async fn client_and_redirect_uri(
     services: &Services,
     params: &Params,
-    caller: Option<Caller>,
+    caller: Option<ClientAddress>,
 ) -> Result<(OAuthClient, String), Response> {
     if params.is_repeated("client_id") || params.is_repeated("redirect_uri") {
         return Err(bad_request("The request names its application or its address more than once."));

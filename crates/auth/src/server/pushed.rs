@@ -7,7 +7,7 @@ use super::services::Services;
 use crate::{
     clients::OAuthClient,
     error::OAuthError,
-    net::Caller,
+    net::ClientAddress,
     store::Key,
     tuning::PUSHED_REQUEST_LIFETIME,
     web::{
@@ -56,7 +56,7 @@ pub(super) async fn push(
     services: &Services,
     client: OAuthClient,
     params: &Params,
-    caller: Caller,
+    caller: ClientAddress,
 ) -> Result<String, OAuthError> {
     let ctx = &services.ctx;
     let id = ctx.new_secret();

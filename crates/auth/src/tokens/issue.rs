@@ -10,7 +10,7 @@ use crate::{
     error::{OAuthError, no_store},
     grants::Grants,
     keys::{Claims, sign},
-    net::Caller,
+    net::ClientAddress,
     records::Grant,
     store::{CodeLife, Digest, FamilyId, StoreError},
     tuning::CODE_LIFETIME,
@@ -65,7 +65,7 @@ impl Tokens {
         mut grant: Grant,
         scopes: GrantedScopes,
         jkt: Option<&str>,
-        ip: Caller,
+        ip: ClientAddress,
     ) -> Result<Response, OAuthError> {
         let family = FamilyId::mint(&*self.ctx.entropy);
         grant.scopes = scopes.record();
@@ -82,7 +82,7 @@ impl Tokens {
         &self,
         event: &'static str,
         issue: TokenGrant<'_>,
-        ip: Caller,
+        ip: ClientAddress,
     ) -> Result<Response, OAuthError> {
         let jti = mint::<16>(&*self.ctx.entropy);
         let claims = self.access_claims(&issue, &jti);

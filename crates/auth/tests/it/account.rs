@@ -3,7 +3,9 @@
 use std::{sync::Arc, time::Duration};
 
 use gatewright_auth::ApprovalPages;
-use gatewright_core::{ApprovalRecord, ApprovalState, ApprovalStore, Claimant, RequestObject, Standing};
+use gatewright_core::{
+    ApprovalDuration, ApprovalRecord, ApprovalState, ApprovalStore, Claimant, RequestObject,
+};
 use http::{Request, header};
 use serde_json::json;
 
@@ -162,7 +164,7 @@ async fn approvals_that_wait_are_on_the_account_page() {
             created_ms: now,
             expires_ms: now + 600_000,
             state: ApprovalState::Waiting,
-            standing: Standing::Once,
+            duration: ApprovalDuration::Once,
             by: None,
         };
         store.request(record, &Claimant::default(), 20).await.unwrap();

@@ -10,8 +10,8 @@ use gatewright_auth::{
     store::{RedisStore, StoreRecords},
 };
 use gatewright_core::{
-    ApprovalRecord, ApprovalState, ApprovalStore, Approver, CannotDecide, Claimant, RequestObject, SealKey,
-    Standing,
+    ApprovalDuration, ApprovalRecord, ApprovalState, ApprovalStore, Approver, CannotDecide, Claimant,
+    RequestObject, SealKey,
 };
 use http::{StatusCode, header};
 use serde_json::json;
@@ -43,7 +43,7 @@ fn record(n: u8, subject: &str, approvers: Option<&str>) -> ApprovalRecord {
         created_ms: now,
         expires_ms: now + 600_000,
         state: ApprovalState::Waiting,
-        standing: Standing::Once,
+        duration: ApprovalDuration::Once,
         by: None,
     }
 }
@@ -152,8 +152,10 @@ async fn of_two_instances_on_redis_one_decides_and_both_know() {
     assert_eq!(first.unwrap(), second.unwrap(), "the same call waits once");
     let alice = Approver::User { subject: "user:alice", holds: &|_| false };
     let ops = Approver::Operator("ops");
-    let (yes, no) =
-        tokio::join!(one.decide(&own.id, Some(Standing::Once), alice), other.decide(&own.id, None, ops));
+    let (yes, no) = tokio::join!(
+        one.decide(&own.id, Some(ApprovalDuration::Once), alice),
+        other.decide(&own.id, None, ops)
+    );
     let decided: Vec<_> = [yes, no].into_iter().filter_map(Result::ok).collect();
     assert_eq!(decided.len(), 1, "{decided:?}");
     for store in [&one, &other] {

@@ -4,7 +4,7 @@ use std::sync::{Arc, atomic::Ordering};
 
 use gatewright_codecall::CodeCallConfig;
 use gatewright_core::{
-    App, AppOptions, Approval, Approvals, Approver, LocalApp, Policies, Principal, Scopes, Standing,
+    App, AppOptions, Approval, ApprovalDuration, Approvals, Approver, LocalApp, Policies, Principal, Scopes,
     ToolOverride,
     rmcp::model::{CallToolRequestParams, CallToolResponse, InputRequiredResult},
 };
@@ -170,7 +170,7 @@ async fn a_plan_of_a_client_that_cannot_be_asked_waits_and_goes_on_when_it_is_re
         let own = Approver::User { subject: "ada", holds: &|_| false };
         let waiting = store.list(own).await.unwrap();
         assert_eq!((waiting.len(), waiting[0].step, waiting[0].run.as_deref()), (1, Some(1), Some(id)));
-        store.decide(approval, approved.then_some(Standing::Once), own).await.unwrap();
+        store.decide(approval, approved.then_some(ApprovalDuration::Once), own).await.unwrap();
         let ended = body(&mute, resume()).await;
         assert_eq!(ended["result"], if approved { "made" } else { "APPROVAL_DENIED" }, "{ended}");
         assert_eq!(app.effects.load(Ordering::SeqCst), usize::from(approved));
@@ -200,7 +200,7 @@ async fn with_approvers_a_plan_waits_for_somebody_else() {
     assert_eq!(told["error"]["code"], "APPROVAL_REQUIRED", "{told}");
     let approval = told["approvals"][0]["id"].as_str().unwrap();
     let boss = Approver::User { subject: "bob", holds: &|scope| scope == "boss" };
-    served.gateway.invoker().approvals().decide(approval, Some(Standing::Once), boss).await.unwrap();
+    served.gateway.invoker().approvals().decide(approval, Some(ApprovalDuration::Once), boss).await.unwrap();
     let ended = body(&ada, execute(json!({"resume": told["executionId"]}))).await;
     assert_eq!((&ended["result"], app.effects.load(Ordering::SeqCst)), (&json!(1), 1), "{ended}");
 }
@@ -300,7 +300,7 @@ async fn a_plan_in_the_background_goes_on_when_its_approval_was_given_on_the_pag
             }
         };
         assert_eq!(told["error"]["code"], "APPROVAL_REQUIRED", "{told}");
-        store.decide(&id, Some(Standing::Once), ops).await.unwrap();
+        store.decide(&id, Some(ApprovalDuration::Once), ops).await.unwrap();
         let ended = loop {
             let told = resume().await;
             if told["status"] != "running" {

@@ -3,7 +3,7 @@
 use std::sync::atomic::Ordering;
 
 use gatewright_core::{
-    AppOptions, Approval, ApprovalRecord, Approvals, Approver, Policies, Standing, ToolOverride,
+    AppOptions, Approval, ApprovalDuration, ApprovalRecord, Approvals, Approver, Policies, ToolOverride,
 };
 use serde_json::{Value, json};
 
@@ -41,7 +41,7 @@ async fn waiting(served: &Served) -> Vec<ApprovalRecord> {
 }
 
 async fn decide(served: &Served, approval: &str, approved: bool) {
-    let approved = approved.then_some(Standing::Once);
+    let approved = approved.then_some(ApprovalDuration::Once);
     let store = served.gateway.invoker().approvals();
     store.decide(approval, approved, Approver::Operator("ops")).await.unwrap();
 }

@@ -3,8 +3,8 @@
 use std::sync::{Arc, atomic::Ordering};
 
 use gatewright_core::{
-    Approval, Approvals, Approver, Decision, Forbidden, Policies, PolicyEngine, PolicyObject, PolicyRequest,
-    Principal, Standing,
+    Approval, ApprovalDuration, Approvals, Approver, Decision, Forbidden, Policies, PolicyEngine,
+    PolicyObject, PolicyRequest, Principal,
 };
 use serde_json::{Value, json};
 
@@ -24,7 +24,7 @@ impl PolicyEngine for Careful {
         let ask = |approvers: Option<&str>| Decision::Ask {
             policy: "careful".into(),
             reason: "It is private".into(),
-            standing: true,
+            may_stand: true,
             approvers: approvers.map(Into::into),
         };
         match request.object {
@@ -90,7 +90,7 @@ async fn a_script_whose_client_cannot_be_asked_goes_on_once_its_content_is_appro
         let own = Approver::User { subject: "ada", holds: &|_| false };
         let waiting = store.list(own).await.unwrap();
         assert_eq!((waiting.len(), waiting[0].object.to_string()), (1, object.to_owned()));
-        store.decide(&waiting[0].id, approved.then_some(Standing::Once), own).await.unwrap();
+        store.decide(&waiting[0].id, approved.then_some(ApprovalDuration::Once), own).await.unwrap();
         told = body(&mute, execute(json!({"resume": told["executionId"]}))).await;
     }
     assert_eq!(told["result"], json!(["a book", "APPROVAL_DENIED"]), "{told}");
@@ -154,7 +154,7 @@ async fn a_rehearsal_reads_what_an_approval_that_stands_covers_and_uses_no_other
     let told = run(&mute, script).await;
     let store = served.gateway.invoker().approvals();
     let id = told["approvals"][0]["id"].as_str().unwrap_or_else(|| panic!("{told}"));
-    store.decide(id, Some(Standing::Hour), Approver::Operator("ops")).await.unwrap();
+    store.decide(id, Some(ApprovalDuration::Hour), Approver::Operator("ops")).await.unwrap();
     let tried = rehearsed(&served, script, json!(true)).await;
     assert_eq!(
         tried["dryRun"]["calls"][0]["made"], false,

@@ -7,7 +7,7 @@ use std::{
 };
 
 use axum::{Form, extract::State, response::Response};
-use gatewright_core::{ApprovalRecord, Approver, Standing};
+use gatewright_core::{ApprovalDuration, ApprovalRecord, Approver};
 use http::StatusCode;
 use maud::{Markup, html};
 
@@ -30,7 +30,7 @@ pub(crate) async fn decide(
         return render(&state, StatusCode::FORBIDDEN, Some(stale())).await;
     }
     let approved = match field("decision") {
-        "approve" => Some(Standing::named(field("for")).unwrap_or_default()),
+        "approve" => Some(ApprovalDuration::named(field("for")).unwrap_or_default()),
         "deny" => None,
         _ => {
             let problem = alert("Nothing was decided.", "The form does not say what to do.");
@@ -76,7 +76,7 @@ async fn render(state: &ConsoleState, status: StatusCode, note: Option<Markup>) 
 
 fn entry(state: &ConsoleState, n: usize, approval: &ApprovalRecord) -> Markup {
     let at = |ms| UNIX_EPOCH + Duration::from_millis(ms);
-    let standings = approval.standings();
+    let durations = approval.durations();
     html! {
         li.card {
             h2 id={"approval" (n)} { code { (text::line(&approval.object.to_string(), 100)) } }
@@ -95,11 +95,11 @@ fn entry(state: &ConsoleState, n: usize, approval: &ApprovalRecord) -> Markup {
             form method="post" action="/console/approvals" {
                 (token(state))
                 input type="hidden" name="id" value=(approval.id);
-                @if standings.len() > 1 {
+                @if durations.len() > 1 {
                     div.field {
                         label for={"for" (n)} { "Approve" }
                         select id={"for" (n)} name="for" {
-                            @for standing in standings { option value=(standing.name()) { (standing.label(&approval.object)) } }
+                            @for duration in durations { option value=(duration.name()) { (duration.label(&approval.object)) } }
                         }
                     }
                 }

@@ -1,7 +1,8 @@
 //! Approvals that the operator gives.
 
 use gatewright_core::{
-    Approval, ApprovalRecord, ApprovalState, Approvals, Approver, Claimant, Policies, RequestObject, Standing,
+    Approval, ApprovalDuration, ApprovalRecord, ApprovalState, Approvals, Approver, Claimant, Policies,
+    RequestObject,
 };
 use http::StatusCode;
 
@@ -25,7 +26,7 @@ fn record(subject: &str, approvers: Option<&str>) -> ApprovalRecord {
         created_ms: now,
         expires_ms: now + 600_000,
         state: ApprovalState::Waiting,
-        standing: Standing::Once,
+        duration: ApprovalDuration::Once,
         by: None,
     }
 }

@@ -44,7 +44,7 @@ pub(crate) struct NeededApproval {
     pub(crate) policy: Arc<str>,
     pub(crate) reason: Arc<str>,
     /// One that was given for longer counts.
-    pub(crate) standing: bool,
+    pub(crate) may_stand: bool,
     /// The scope whose holders give it.
     pub(crate) approvers: Option<Arc<str>>,
     pub(crate) digest: RequestDigest,

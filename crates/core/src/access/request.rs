@@ -138,15 +138,15 @@ pub(crate) async fn decide<O: Requested>(
     if let Some(cleared) = Cleared::by_decision(&decision) {
         return Ok(Decided::Passes(DecidedRequest { object, params, cleared }));
     }
-    let (policy, reason, standing, approvers) = match decision {
-        Decision::Ask { policy, reason, standing, approvers } => (policy, reason, standing, approvers),
+    let (policy, reason, may_stand, approvers) = match decision {
+        Decision::Ask { policy, reason, may_stand, approvers } => (policy, reason, may_stand, approvers),
         Decision::Forbid(why) => return Err(why),
         Decision::Permit => return Err(Forbidden::NotPermitted),
     };
     let (name, size, arguments) =
         (object.request_object().to_string(), bulk_of(arguments), arguments.clone());
     let digest = off_thread(size, move || RequestDigest::of(&name, &arguments)).await;
-    let needed = NeededApproval { policy, reason, standing, approvers, digest };
+    let needed = NeededApproval { policy, reason, may_stand, approvers, digest };
     let pending = PendingRequest { object, params, needed };
     Ok(match context.extensions.get::<Approved>() {
         Some(approved) if approved.0 == digest => {

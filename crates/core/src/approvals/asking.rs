@@ -9,8 +9,8 @@ use rmcp::{
 };
 
 use super::{
-    Answered, ApprovalEventKind, ApprovalExpired, ApprovalRecord, ApprovalRequest, ApprovalState,
-    NotRequested, Rehearsed, ScriptStep, SealedState, Standing,
+    Answered, ApprovalDuration, ApprovalEventKind, ApprovalExpired, ApprovalRecord, ApprovalRequest,
+    ApprovalState, NotRequested, Rehearsed, ScriptStep, SealedState,
     question::{self, KEY, Reply},
     record::{RequestFacts, millis, now_ms},
 };
@@ -170,11 +170,11 @@ impl Invoker {
             return Ok(Some(Found::Approved));
         }
         match store.take(&id, approvers).await? {
-            Some(Ok(standing)) => {
-                let standing = if may_stand(call) { standing } else { Standing::Once };
+            Some(Ok(duration)) => {
+                let duration = if may_stand(call) { duration } else { ApprovalDuration::Once };
                 let object = call.object().to_string();
                 let about = (&*object, &*needed.policy);
-                store.stand(principal, standing, about, approvers, run_of(context)).await?;
+                store.stand(principal, duration, about, approvers, run_of(context)).await?;
                 Ok(Some(Found::Approved))
             }
             Some(Err(by)) => Ok(Some(Found::Denied { by })),
@@ -196,13 +196,13 @@ impl Invoker {
                 self.approvals().tell(&facts(call).event(ApprovalEventKind::Denied, by, None));
                 Ok(Found::Denied { by: None })
             }
-            Reply::Approved(standing) => {
-                let offered = super::record::standings(may_stand(call), run_of(context).is_some());
-                let standing = if offered.contains(&standing) { standing } else { Standing::Once };
-                self.approvals().tell(&facts(call).event(ApprovalEventKind::Approved, by, Some(standing)));
+            Reply::Approved(duration) => {
+                let offered = ApprovalDuration::offered(may_stand(call), run_of(context).is_some());
+                let duration = if offered.contains(&duration) { duration } else { ApprovalDuration::Once };
+                self.approvals().tell(&facts(call).event(ApprovalEventKind::Approved, by, Some(duration)));
                 let object = call.object().to_string();
                 let about = (&*object, &*needed.policy);
-                self.approvals().stand(principal, standing, about, None, run_of(context)).await?;
+                self.approvals().stand(principal, duration, about, None, run_of(context)).await?;
                 Ok(Found::Approved)
             }
         }
@@ -296,7 +296,7 @@ impl Invoker {
             created_ms,
             expires_ms: created_ms.saturating_add(millis(call.terms().expires_in)),
             state: ApprovalState::Waiting,
-            standing: Standing::Once,
+            duration: ApprovalDuration::Once,
             by: None,
         }
     }
@@ -306,7 +306,7 @@ impl Invoker {
 /// it would stand for all of them.
 fn may_stand<O: Requested>(call: &PendingRequest<O>) -> bool {
     let claimant = call.caller().claimant();
-    call.needed().standing && (claimant.is_named() || claimant.parties().next().is_none())
+    call.needed().may_stand && (claimant.is_named() || claimant.parties().next().is_none())
 }
 
 fn run_of(context: &RequestContext<RoleServer>) -> Option<&str> {
@@ -345,12 +345,12 @@ fn required<O: Requested>(
     call: &PendingRequest<O>,
     request: Result<Box<ApprovalRequest>, NotRequested>,
 ) -> InvokeError {
-    let NeededApproval { policy, reason, standing, digest, .. } = call.needed();
+    let NeededApproval { policy, reason, may_stand, digest, .. } = call.needed();
     InvokeError::ApprovalRequired {
         object: call.object(),
         policy: policy.clone(),
         reason: reason.clone(),
-        standing: *standing,
+        may_stand: *may_stand,
         digest: *digest,
         request,
     }

@@ -5,7 +5,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::Standing;
+use super::ApprovalDuration;
 
 /// Used states that are kept.
 const MOST_USED: usize = 256;
@@ -21,7 +21,7 @@ pub(super) struct CallerRecord {
     #[serde(default)]
     used_until_ms: u64,
     used: Vec<Used>,
-    standing: Vec<Stands>,
+    standing: Vec<StandingApproval>,
 }
 
 #[derive(Debug, Serialize, Deserialize)]
@@ -33,7 +33,7 @@ struct Used {
 
 /// An approval that stands for an object.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Stands {
+pub(super) struct StandingApproval {
     /// The text of the object.
     pub(super) object: String,
     pub(super) policy: String,
@@ -63,7 +63,7 @@ impl CallerRecord {
     }
 
     /// Keeps an approval that stands.
-    pub(super) fn stand(&mut self, stands: Stands, now_ms: u64) {
+    pub(super) fn stand(&mut self, stands: StandingApproval, now_ms: u64) {
         self.standing.retain(|one| one.until_ms > now_ms);
         if self.standing.len() == MOST_STANDING {
             self.standing.remove(0);
@@ -96,19 +96,19 @@ impl CallerRecord {
     }
 }
 
-impl Stands {
-    /// The approval that stands after one was given for `standing`; none for one request.
+impl StandingApproval {
+    /// The approval that stands after one was given for `duration`; none for one request.
     pub(super) fn of(
-        standing: Standing,
+        duration: ApprovalDuration,
         (object, policy): (&str, &str),
         approvers: Option<&str>,
         run: Option<&str>,
         until_ms: u64,
     ) -> Option<Self> {
-        let run = match (standing, run) {
-            (Standing::Once, _) | (Standing::Run, None) => return None,
-            (Standing::Run, Some(run)) => Some(run.to_owned()),
-            (Standing::Hour, _) => None,
+        let run = match (duration, run) {
+            (ApprovalDuration::Once, _) | (ApprovalDuration::Run, None) => return None,
+            (ApprovalDuration::Run, Some(run)) => Some(run.to_owned()),
+            (ApprovalDuration::Hour, _) => None,
         };
         Some(Self {
             object: object.to_owned(),
@@ -153,12 +153,19 @@ mod tests {
     fn an_approval_stands_for_its_tool_policy_approvers_and_run_until_it_ends() {
         let mut record = CallerRecord::default();
         let pay = ("shop:pay", "large");
-        record.stand(Stands::of(Standing::Hour, pay, None, Some("exe_1"), 100).unwrap(), 0);
+        record.stand(StandingApproval::of(ApprovalDuration::Hour, pay, None, Some("exe_1"), 100).unwrap(), 0);
         record.stand(
-            Stands::of(Standing::Run, ("shop:send", "mail"), Some("boss"), Some("exe_1"), 100).unwrap(),
+            StandingApproval::of(
+                ApprovalDuration::Run,
+                ("shop:send", "mail"),
+                Some("boss"),
+                Some("exe_1"),
+                100,
+            )
+            .unwrap(),
             0,
         );
-        assert!(Stands::of(Standing::Once, pay, None, None, 100).is_none());
+        assert!(StandingApproval::of(ApprovalDuration::Once, pay, None, None, 100).is_none());
         assert!(record.stands(pay, None, Some("exe_2"), 50) && record.stands(pay, None, None, 50));
         assert!(!record.stands(pay, None, None, 100), "it has ended");
         assert!(!record.stands(("shop:pay", "other"), None, None, 50));
@@ -166,7 +173,11 @@ mod tests {
         assert!(record.stands(("shop:send", "mail"), Some("boss"), Some("exe_1"), 50));
         assert!(!record.stands(("shop:send", "mail"), Some("boss"), Some("exe_2"), 50));
         for n in 0..100 {
-            record.stand(Stands::of(Standing::Hour, (&format!("t{n}"), "p"), None, None, 100).unwrap(), 0);
+            record.stand(
+                StandingApproval::of(ApprovalDuration::Hour, (&format!("t{n}"), "p"), None, None, 100)
+                    .unwrap(),
+                0,
+            );
         }
         assert_eq!(record.standing.len(), MOST_STANDING);
     }

@@ -7,6 +7,7 @@
 
 mod asking;
 mod caller;
+mod duration;
 mod question;
 mod record;
 mod request;
@@ -17,9 +18,9 @@ mod store;
 mod waiting;
 
 pub(crate) use asking::Passage;
+pub use duration::ApprovalDuration;
 pub use record::{
-    ApprovalEvent, ApprovalEventKind, ApprovalListener, ApprovalRecord, ApprovalState, Approver,
-    CannotDecide, Standing,
+    ApprovalEvent, ApprovalEventKind, ApprovalListener, ApprovalRecord, ApprovalState, Approver, CannotDecide,
 };
 pub use request::{ApprovalExpired, ApprovalRequest, NotRequested, Rehearsed, ScriptStep};
 pub use settled::SettledRun;

@@ -3,7 +3,7 @@
 use rmcp::model::{InputRequests, JsonObject};
 use serde_json::{Value, json};
 
-use super::{ApprovalRecord, Standing, record::call};
+use super::{ApprovalDuration, ApprovalRecord, duration::call};
 
 /// Name of the question.
 pub(super) const KEY: &str = "approval";
@@ -20,7 +20,7 @@ const LONGEST_REASON: usize = 500;
 /// The decision of a caller.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Reply {
-    Approved(Standing),
+    Approved(ApprovalDuration),
     Denied,
 }
 
@@ -45,9 +45,9 @@ pub(super) fn ask(record: &ApprovalRecord) -> InputRequests {
     }
     let title = format!("Approve this {}", call(object));
     let mut properties = json!({"approve": {"type": "boolean", "title": title}});
-    let standings: Vec<String> = record.standings().iter().map(|standing| standing.label(object)).collect();
-    if standings.len() > 1 {
-        properties["for"] = json!({"type": "string", "title": "Approve for", "enum": standings});
+    let durations: Vec<String> = record.durations().iter().map(|duration| duration.label(object)).collect();
+    if durations.len() > 1 {
+        properties["for"] = json!({"type": "string", "title": "Approve for", "enum": durations});
     }
     let request = json!({KEY: {"method": "elicitation/create", "params": {"mode": "form", "message": message,
         "requestedSchema": {"type": "object", "properties": properties, "required": ["approve"]}}}});
@@ -61,7 +61,7 @@ pub(super) fn reply(response: &Value) -> Reply {
         return Reply::Denied;
     }
     let asked = content["for"].as_str().unwrap_or_default();
-    Reply::Approved(Standing::labelled(asked))
+    Reply::Approved(ApprovalDuration::labelled(asked))
 }
 
 /// Arguments as people read them: one line each, of bounded length.
@@ -153,9 +153,9 @@ mod tests {
     #[test]
     fn only_an_explicit_yes_approves() {
         let approved = json!({"action": "accept", "content": {"approve": true}});
-        assert_eq!(reply(&approved), Reply::Approved(Standing::Once));
+        assert_eq!(reply(&approved), Reply::Approved(ApprovalDuration::Once));
         let hour = json!({"action": "accept", "content": {"approve": true, "for": "this tool for an hour"}});
-        assert_eq!(reply(&hour), Reply::Approved(Standing::Hour));
+        assert_eq!(reply(&hour), Reply::Approved(ApprovalDuration::Hour));
         for other in [
             json!({"action": "accept"}),
             json!({"action": "accept", "content": {"approve": false}}),

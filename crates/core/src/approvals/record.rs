@@ -7,68 +7,8 @@ use std::{
 
 use serde::{Deserialize, Serialize};
 
+use super::ApprovalDuration;
 use crate::{RecordsError, RequestDigest, RequestObject};
-
-/// Time for which an approval stands.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Standing {
-    /// For one request.
-    #[default]
-    Once,
-    /// For all requests for the object by the same script.
-    Run,
-    /// For all requests for the object by the same caller in the next hour.
-    Hour,
-}
-
-/// Ends of labels.
-const IN_SCRIPT: &str = " in this script";
-const FOR_HOUR: &str = " for an hour";
-
-/// A word for a request for `object`.
-pub(super) fn call(object: &RequestObject) -> &'static str {
-    match object {
-        RequestObject::Tool(_) => "call",
-        RequestObject::Resource(_) | RequestObject::Prompt(_) => "request",
-    }
-}
-
-impl Standing {
-    const ALL: [Self; 3] = [Self::Once, Self::Run, Self::Hour];
-
-    /// The value that [`Standing::name`] gives this name.
-    pub fn named(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|standing| standing.name() == name)
-    }
-
-    /// The value that [`Standing::label`] gives this label, whatever the object.
-    pub(super) fn labelled(label: &str) -> Self {
-        match label {
-            label if label.ends_with(IN_SCRIPT) => Self::Run,
-            label if label.ends_with(FOR_HOUR) => Self::Hour,
-            _ => Self::Once,
-        }
-    }
-
-    /// The words of forms for it, in a question about `object`.
-    pub fn label(self, object: &RequestObject) -> String {
-        match self {
-            Self::Once => format!("this {}", call(object)),
-            Self::Run => format!("this {}{IN_SCRIPT}", object.kind()),
-            Self::Hour => format!("this {}{FOR_HOUR}", object.kind()),
-        }
-    }
-
-    /// A name for forms and lines.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Once => "once",
-            Self::Run => "run",
-            Self::Hour => "hour",
-        }
-    }
-}
 
 /// The decision on a request that needs an approval.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -123,7 +63,7 @@ pub struct ApprovalRecord {
     pub state: ApprovalState,
     /// Time for which it was given.
     #[serde(default)]
-    pub standing: Standing,
+    pub duration: ApprovalDuration,
     /// Whoever decided.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub by: Option<String>,
@@ -136,17 +76,8 @@ impl ApprovalRecord {
     }
 
     /// Times that may be offered.
-    pub fn standings(&self) -> &'static [Standing] {
-        standings(self.may_stand, self.run.is_some())
-    }
-}
-
-/// Times that an approval may be given for.
-pub(super) fn standings(may_stand: bool, in_run: bool) -> &'static [Standing] {
-    match (may_stand, in_run) {
-        (false, _) => &[Standing::Once],
-        (true, false) => &[Standing::Once, Standing::Hour],
-        (true, true) => &[Standing::Once, Standing::Run, Standing::Hour],
+    pub fn durations(&self) -> &'static [ApprovalDuration] {
+        ApprovalDuration::offered(self.may_stand, self.run.is_some())
     }
 }
 
@@ -257,7 +188,7 @@ pub struct ApprovalEvent {
     /// Whoever decided.
     pub by: Option<String>,
     /// Time for which it was given.
-    pub standing: Option<Standing>,
+    pub duration: Option<ApprovalDuration>,
 }
 
 /// Hears of approvals.
@@ -290,7 +221,7 @@ impl RequestFacts<'_> {
         self,
         kind: ApprovalEventKind,
         by: Option<&str>,
-        standing: Option<Standing>,
+        duration: Option<ApprovalDuration>,
     ) -> ApprovalEvent {
         ApprovalEvent {
             kind,
@@ -301,7 +232,7 @@ impl RequestFacts<'_> {
             policy: self.policy.to_owned(),
             digest: self.digest.to_string(),
             by: by.map(str::to_owned),
-            standing,
+            duration,
         }
     }
 }

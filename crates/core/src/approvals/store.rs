@@ -12,9 +12,9 @@ use data_encoding::HEXLOWER;
 use tokio::sync::Notify;
 
 use super::{
-    ApprovalEvent, ApprovalEventKind, ApprovalListener, ApprovalRecord, ApprovalState, Approver,
-    CannotDecide, NotRequested, SealedState, Standing,
-    caller::{CallerRecord, Stands},
+    ApprovalDuration, ApprovalEvent, ApprovalEventKind, ApprovalListener, ApprovalRecord, ApprovalState,
+    Approver, CannotDecide, NotRequested, SealedState,
+    caller::{CallerRecord, StandingApproval},
     record::now_ms,
     sealed::{SealedRecords, Write},
     waiting::{Entry, has_room},
@@ -50,7 +50,7 @@ impl From<RecordsError> for NotRequested {
 }
 
 /// A decision that was taken for its request.
-pub(super) type Taken = Result<Standing, Option<String>>;
+pub(super) type Taken = Result<ApprovalDuration, Option<String>>;
 
 impl ApprovalStore {
     /// Approvals in the memory of this process.
@@ -118,14 +118,14 @@ impl ApprovalStore {
     pub(super) async fn stand(
         &self,
         principal: &Principal,
-        standing: Standing,
+        duration: ApprovalDuration,
         about: (&str, &str),
         approvers: Option<&str>,
         run: Option<&str>,
     ) -> Result<(), RecordsError> {
         // A script is forgotten in a day or so; an hour bounds both.
         let until_ms = now_ms() + super::record::millis(HOUR);
-        let Some(stands) = Stands::of(standing, about, approvers, run, until_ms) else {
+        let Some(stands) = StandingApproval::of(duration, about, approvers, run, until_ms) else {
             return Ok(());
         };
         self.change_caller(principal, |record, now| {
@@ -177,7 +177,7 @@ impl ApprovalStore {
                     record.filter(|one| one.expires_ms > now_ms() && one.approvers.as_deref() == approvers);
                 match record {
                     Some(record) if record.state == ApprovalState::Approved => {
-                        (Write::Remove, Some(Ok(record.standing)))
+                        (Write::Remove, Some(Ok(record.duration)))
                     }
                     Some(record) if record.state == ApprovalState::Denied => {
                         (Write::Remove, Some(Err(record.by)))
@@ -267,7 +267,7 @@ impl ApprovalStore {
     pub async fn decide(
         &self,
         id: &str,
-        approved: Option<Standing>,
+        approved: Option<ApprovalDuration>,
         approver: Approver<'_>,
     ) -> Result<ApprovalRecord, CannotDecide> {
         if !is_id(id) {
@@ -291,8 +291,8 @@ impl ApprovalStore {
                 record.expires_ms = now.saturating_add(record.expires_ms - record.created_ms);
                 record.state =
                     if approved.is_some() { ApprovalState::Approved } else { ApprovalState::Denied };
-                let offered = approved.filter(|standing| record.standings().contains(standing));
-                record.standing = offered.unwrap_or_default();
+                let offered = approved.filter(|duration| record.durations().contains(duration));
+                record.duration = offered.unwrap_or_default();
                 record.by = Some(approver.name().to_owned());
                 (Write::Put(record.clone(), life(&record)), Some(record))
             })
@@ -372,7 +372,7 @@ impl ApprovalStore {
                 policy: entry.policy,
                 digest: entry.digest,
                 by: None,
-                standing: None,
+                duration: None,
             });
         }
         if let Err(error) = self.settle(&runs).await {
@@ -411,7 +411,7 @@ fn event(record: &ApprovalRecord, kind: ApprovalEventKind) -> ApprovalEvent {
         policy: record.policy.clone(),
         digest: record.digest.clone(),
         by: record.by.clone(),
-        standing: (kind == ApprovalEventKind::Approved).then_some(record.standing),
+        duration: (kind == ApprovalEventKind::Approved).then_some(record.duration),
     }
 }
 

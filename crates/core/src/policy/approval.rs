@@ -7,16 +7,16 @@ use serde::{Deserialize, Serialize};
 use super::{Decision, PolicyTool};
 use crate::InvalidField;
 
-/// The approval that calls of a tool need.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+/// The approval that calls of a tool need, the strictest last.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Approval {
+    /// None.
+    Never,
     /// A call needs an approval, unless one that was given for longer still stands.
     Ask,
     /// Each call needs an approval of its own.
     Always,
-    /// None.
-    Never,
 }
 
 /// Approvals by what tools may do, and how they are given. A tool's own setting comes first.
@@ -76,24 +76,26 @@ impl Approvals {
         let effects = tool.effects;
         let destructive = self.destructive.filter(|_| effects.destructive);
         let writes = self.writes.filter(|_| !effects.read_only);
-        let (approval, policy, reason): (_, Arc<str>, Arc<str>) = match (tool.approval, destructive, writes) {
-            (Some(own), ..) => {
+        // A tool that may destroy data may change something as well.
+        let strictest = destructive.max(writes);
+        let (approval, policy, reason): (_, Arc<str>, Arc<str>) = match (tool.approval, strictest) {
+            (Some(own), _) => {
                 let path = format!("apps.{}.tools.{}.approval", tool.app, tool.local);
                 (own, path.into(), "the tool needs an approval".into())
             }
-            (None, Some(of_all), _) => {
+            (None, Some(of_all)) if strictest == destructive => {
                 (of_all, "approvals.destructive".into(), "the tool may destroy data".into())
             }
-            (None, None, Some(of_all)) => {
+            (None, Some(of_all)) => {
                 (of_all, "approvals.writes".into(), "the tool may change something".into())
             }
-            (None, None, None) => return Decision::Permit,
+            (None, None) => return Decision::Permit,
         };
         match approval {
             Approval::Ask | Approval::Always => Decision::Ask {
                 policy,
                 reason,
-                standing: approval == Approval::Ask,
+                may_stand: approval == Approval::Ask,
                 approvers: self.approvers.as_deref().map(Into::into),
             },
             Approval::Never => Decision::Permit,

@@ -133,7 +133,7 @@ pub enum Decision {
         /// The reason that the approver reads.
         reason: Arc<str>,
         /// `true` if an approval that stands for longer than one request counts.
-        standing: bool,
+        may_stand: bool,
         /// The scope whose holders approve it, and not its caller; none: the caller.
         approvers: Option<Arc<str>>,
     },
@@ -231,17 +231,17 @@ impl Policies {
         let decided = self.engine.as_ref().map_or(Decision::Permit, |engine| engine.decide(request));
         match (decided, request.object) {
             (Decision::Permit, PolicyObject::Tool(tool)) => self.approvals.decide(&tool),
-            (Decision::Ask { policy, reason, standing, approvers }, object) => {
+            (Decision::Ask { policy, reason, may_stand, approvers }, object) => {
                 let approvers = approvers.or_else(|| self.approvals.approvers.as_deref().map(Into::into));
                 match object {
                     // An approval that has to be given each time is the stricter one.
-                    PolicyObject::Tool(tool) if standing => match self.approvals.decide(&tool) {
-                        Decision::Ask { policy, reason, standing: false, .. } => {
-                            Decision::Ask { policy, reason, standing: false, approvers }
+                    PolicyObject::Tool(tool) if may_stand => match self.approvals.decide(&tool) {
+                        Decision::Ask { policy, reason, may_stand: false, .. } => {
+                            Decision::Ask { policy, reason, may_stand: false, approvers }
                         }
-                        _ => Decision::Ask { policy, reason, standing, approvers },
+                        _ => Decision::Ask { policy, reason, may_stand, approvers },
                     },
-                    _ => Decision::Ask { policy, reason, standing, approvers },
+                    _ => Decision::Ask { policy, reason, may_stand, approvers },
                 }
             }
             (decided, _) => decided,

@@ -6,7 +6,7 @@ use std::{
 };
 
 use gatewright_core::{
-    Approval, Approvals, Approver, CannotDecide, MemoryRecords, Policies, SharedRecords, Standing,
+    Approval, ApprovalDuration, Approvals, Approver, CannotDecide, MemoryRecords, Policies, SharedRecords,
     rmcp::model::{CallToolRequestParams, CallToolResponse, CallToolResult, InputRequiredResult},
 };
 use serde_json::{Value, json};
@@ -241,9 +241,12 @@ async fn a_client_that_cannot_be_asked_learns_where_and_its_call_passes_once_whe
         // Nobody else decides.
         let eve = Approver::User { subject: "eve", holds: &|_| true };
         let id = &waiting[0].id;
-        assert_eq!(instance.store.decide(id, Some(Standing::Once), eve).await, Err(CannotDecide::NotFound));
+        assert_eq!(
+            instance.store.decide(id, Some(ApprovalDuration::Once), eve).await,
+            Err(CannotDecide::NotFound)
+        );
         let own = Approver::User { subject: "ada", holds: &|_| false };
-        instance.store.decide(id, Some(Standing::Once), own).await.unwrap();
+        instance.store.decide(id, Some(ApprovalDuration::Once), own).await.unwrap();
         assert_eq!(instance.store.decide(id, None, own).await, Err(CannotDecide::NotFound));
         assert_eq!(
             code(&ada.call_tool(call("pay", json!({"amount": 6}))).await.unwrap()),
@@ -270,7 +273,7 @@ async fn of_two_instances_one_uses_an_approval_that_was_given_elsewhere() {
     let pay = || call("pay", json!({}));
     here.call_tool(pay()).await.unwrap();
     let id = other.waiting("ada").await.remove(0).id;
-    other.store.decide(&id, Some(Standing::Once), Approver::Operator("ops")).await.unwrap();
+    other.store.decide(&id, Some(ApprovalDuration::Once), Approver::Operator("ops")).await.unwrap();
     let (first, second) = tokio::join!(here.call_tool(pay()), there.call_tool(pay()));
     let mut codes = [first, second].map(|result| code(&result.unwrap()).to_owned());
     codes.sort();
@@ -293,7 +296,7 @@ async fn with_approvers_nobody_approves_an_own_call_nor_one_without_the_scope() 
     let holds = |scope: &str| scope == "shop:approve";
     for (subject, has, may) in [("ada", true, false), ("bob", false, false), ("bob", true, true)] {
         let approver = Approver::User { subject, holds: &|scope| has && holds(scope) };
-        let decided = instance.store.decide(&id, Some(Standing::Once), approver).await;
+        let decided = instance.store.decide(&id, Some(ApprovalDuration::Once), approver).await;
         assert_eq!(decided.is_ok(), may, "{subject} {has}");
     }
     assert_eq!(text(&once(&ada, pay()).await.unwrap()), "pay");

@@ -3,8 +3,9 @@
 use std::sync::Arc;
 
 use gatewright_core::{
-    AppOptions, Approvals, Approver, Decision, LocalApp, MemoryRecords, Policies, PolicyEngine, PolicyObject,
-    PolicyRequest, Principal, RequestDigest, RequestObject, Standing, rmcp::model::JsonObject,
+    AppOptions, ApprovalDuration, Approvals, Approver, Decision, LocalApp, MemoryRecords, Policies,
+    PolicyEngine, PolicyObject, PolicyRequest, Principal, RequestDigest, RequestObject,
+    rmcp::model::JsonObject,
 };
 use serde_json::{Value, json};
 
@@ -20,7 +21,7 @@ struct AskAll;
 
 impl PolicyEngine for AskAll {
     fn decide(&self, _: &PolicyRequest<'_>) -> Decision {
-        Decision::Ask { policy: "all".into(), reason: "It is big".into(), standing: true, approvers: None }
+        Decision::Ask { policy: "all".into(), reason: "It is big".into(), may_stand: true, approvers: None }
     }
 
     fn may_permit(&self, _: &Principal, _: &PolicyObject<'_>) -> bool {
@@ -183,7 +184,7 @@ async fn a_client_that_cannot_be_asked_learns_where_and_the_same_request_passes_
         let waiting = instance.waiting("ada").await;
         assert_eq!((waiting.len(), waiting[0].object.to_string()), (1, object));
         let own = Approver::User { subject: "ada", holds: &|_| false };
-        instance.store.decide(&waiting[0].id, Some(Standing::Once), own).await.unwrap();
+        instance.store.decide(&waiting[0].id, Some(ApprovalDuration::Once), own).await.unwrap();
         let (_, other, ..) = kinds("ask").into_iter().find(|kind| kind.0 == method).unwrap();
         assert_eq!(told(&mute, method, &other).await, "APPROVAL_REQUIRED", "another one");
         assert_eq!(told(&mute, method, &params).await, "pay");
@@ -204,7 +205,7 @@ async fn with_approvers_nobody_approves_an_own_request_of_any_kind() {
         let id = instance.store.list(Approver::Operator("ops")).await.unwrap().remove(0).id;
         for (subject, holds, may) in [("ada", true, false), ("bob", false, false), ("bob", true, true)] {
             let approver = Approver::User { subject, holds: &|_| holds };
-            let decided = instance.store.decide(&id, Some(Standing::Once), approver).await;
+            let decided = instance.store.decide(&id, Some(ApprovalDuration::Once), approver).await;
             assert_eq!(decided.is_ok(), may, "{subject} {holds}");
         }
         assert_eq!((told(&ada, method, &params).await, shop.made()), ("pay".to_owned(), 1));

@@ -65,7 +65,7 @@ fn rule(gateway: &Gateway, engine: &Arc<Engine>) {
 }
 
 fn asks() -> Decision {
-    Decision::Ask { policy: "big".into(), reason: "It is big".into(), standing: true, approvers: None }
+    Decision::Ask { policy: "big".into(), reason: "It is big".into(), may_stand: true, approvers: None }
 }
 
 #[tokio::test]
@@ -218,8 +218,8 @@ async fn an_approval_lets_exactly_the_approved_arguments_pass() {
     assert_eq!(error.code(), "APPROVAL_REQUIRED");
     let text = "tool `vault:open` needs an approval: It is big (policy `big`); approval apr_";
     assert!(error.to_string().starts_with(text), "{error}");
-    let InvokeError::ApprovalRequired { digest, standing, .. } = error else { panic!("{error}") };
-    assert!(standing);
+    let InvokeError::ApprovalRequired { digest, may_stand, .. } = error else { panic!("{error}") };
+    assert!(may_stand);
     assert_eq!(digest, RequestDigest::of("vault:open", arguments.as_object().unwrap()));
 
     let mut approved = plain.clone();
@@ -267,8 +267,8 @@ async fn under(approvals: Approvals, own: Option<Approval>, engine: Option<Decis
     let context = context(&gateway).await;
     match call(&gateway, json!({}), context).await {
         Ok(_) => ("ok".to_owned(), String::new()),
-        Err(InvokeError::ApprovalRequired { policy, standing, .. }) => {
-            (if standing { "ask" } else { "always" }.to_owned(), policy.to_string())
+        Err(InvokeError::ApprovalRequired { policy, may_stand, .. }) => {
+            (if may_stand { "ask" } else { "always" }.to_owned(), policy.to_string())
         }
         Err(error) => (error.code().to_owned(), error.policy().unwrap_or_default().to_owned()),
     }
@@ -278,6 +278,11 @@ async fn under(approvals: Approvals, own: Option<Approval>, engine: Option<Decis
 async fn short_forms_ask_without_an_engine_and_the_strictest_rule_counts_with_one() {
     let destructive = |approval| Approvals { destructive: Some(approval), ..Approvals::default() };
     let writes = Approvals { writes: Some(Approval::Ask), ..Approvals::default() };
+    let both = |destructive, writes| Approvals {
+        destructive: Some(destructive),
+        writes: Some(writes),
+        ..Approvals::default()
+    };
     let own = "apps.vault.tools.open.approval";
     let forbid = Decision::Forbid(Forbidden::Policy("closed".into()));
     for (approvals, of_tool, engine, expected, policy) in [
@@ -286,6 +291,10 @@ async fn short_forms_ask_without_an_engine_and_the_strictest_rule_counts_with_on
         (destructive(Approval::Always), None, None, "always", "approvals.destructive"),
         (destructive(Approval::Never), None, None, "ok", ""),
         (writes, None, None, "ask", "approvals.writes"),
+        (both(Approval::Ask, Approval::Always), None, None, "always", "approvals.writes"),
+        (both(Approval::Always, Approval::Ask), None, None, "always", "approvals.destructive"),
+        (both(Approval::Ask, Approval::Ask), None, None, "ask", "approvals.destructive"),
+        (both(Approval::Never, Approval::Ask), None, None, "ask", "approvals.writes"),
         (Approvals::default(), Some(Approval::Ask), None, "ask", own),
         (Approvals::default(), Some(Approval::Always), None, "always", own),
         (destructive(Approval::Ask), Some(Approval::Never), None, "ok", ""),

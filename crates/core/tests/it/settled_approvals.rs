@@ -5,7 +5,9 @@ use std::{
     time::{Duration, SystemTime, UNIX_EPOCH},
 };
 
-use gatewright_core::{ApprovalRecord, ApprovalStore, Approver, Claimant, MemoryRecords, SealKey, Standing};
+use gatewright_core::{
+    ApprovalDuration, ApprovalRecord, ApprovalStore, Approver, Claimant, MemoryRecords, SealKey,
+};
 use serde_json::json;
 
 use super::records::{Fault, Faulty};
@@ -43,7 +45,7 @@ async fn a_decision_whose_process_ends_at_any_step_leaves_its_script_noted() {
             .unwrap();
         assert_eq!(runs(&store).await, [""; 0]);
         let ends = Faulty::new(records, Fault::Unreachable, left);
-        let _ = ApprovalStore::new(ends, key).decide(&id(1), Some(Standing::Once), OPS).await;
+        let _ = ApprovalStore::new(ends, key).decide(&id(1), Some(ApprovalDuration::Once), OPS).await;
         if !store.waits(&id(1)).await.unwrap() {
             decided += 1;
             assert_eq!(runs(&store).await, ["exe_1"], "it ended after {left} steps");

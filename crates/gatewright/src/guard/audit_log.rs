@@ -9,8 +9,8 @@ use std::{
 
 use gatewright_auth::{AuditEvent, AuditSink};
 use gatewright_core::{
-    ApprovalEvent, ApprovalListener, CallRecord, Execution, Observer, RequestObject, Standing, TraceContext,
-    rmcp::model::JsonObject,
+    ApprovalDuration, ApprovalEvent, ApprovalListener, CallRecord, Execution, Observer, RequestObject,
+    TraceContext, rmcp::model::JsonObject,
 };
 use gatewright_operator::audit::{AuditFile, hex};
 use schemars::JsonSchema;
@@ -210,7 +210,7 @@ struct ApprovalLine<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     by: Option<&'a str>,
     #[serde(rename = "for", skip_serializing_if = "Option::is_none")]
-    standing: Option<&'static str>,
+    duration: Option<&'static str>,
 }
 
 impl ApprovalListener for Audit {
@@ -224,7 +224,7 @@ impl ApprovalListener for Audit {
             call: &event.digest,
             client: event.client.as_deref(),
             by: event.by.as_deref(),
-            standing: event.standing.map(Standing::name),
+            duration: event.duration.map(ApprovalDuration::name),
         });
     }
 }

@@ -7,7 +7,7 @@ mod example;
 use std::path::Path;
 
 use gatewright::{Running, auth::config::ClientConfig};
-use gatewright_core::{Approval, Approvals, Approver, Policies, Standing};
+use gatewright_core::{Approval, ApprovalDuration, Approvals, Approver, Policies};
 use reqwest::{Client, Response, StatusCode};
 use serde_json::{Value, json};
 use tokio::task::JoinHandle;
@@ -145,7 +145,7 @@ async fn an_approval_has_a_page_and_each_step_is_an_audit_line() {
     assert!(site.get(&page).await.text().await.unwrap().contains("password"), "it is behind the login");
     let (store, operator) = (gateway.invoker().approvals(), Approver::Operator("ops"));
     let id = store.list(operator).await.unwrap().remove(0).id;
-    store.decide(&id, Some(Standing::Once), operator).await.unwrap();
+    store.decide(&id, Some(ApprovalDuration::Once), operator).await.unwrap();
     let answer = site.greet(Some(&token)).await.text().await.unwrap();
     assert!(answer.contains("Hello, Ada!"), "{answer}");
     site.stop().await;

@@ -91,9 +91,9 @@ impl Bank {
         assert_eq!(decision, self.policies.explain(&request).decision);
         match decision {
             Decision::Permit => "permit".to_owned(),
-            Decision::Ask { policy, standing, approvers, .. } => {
+            Decision::Ask { policy, may_stand, approvers, .. } => {
                 let by = approvers.map(|scope| format!(" by {scope}")).unwrap_or_default();
-                format!("ask {policy}{}{by}", if standing { "" } else { " always" })
+                format!("ask {policy}{}{by}", if may_stand { "" } else { " always" })
             }
             Decision::Forbid(Forbidden::Policy(policy)) => format!("forbid {policy}"),
             Decision::Forbid(Forbidden::NotPermitted) => "not permitted".to_owned(),

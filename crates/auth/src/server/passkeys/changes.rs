@@ -6,7 +6,7 @@ use super::{
 };
 use crate::{
     grants::Revocation,
-    net::Caller,
+    net::ClientAddress,
     pages::PasskeyPrompt,
     records::Session,
     server::services::{ACCOUNT_PATH, Services},
@@ -62,7 +62,7 @@ impl<'a> RecentLogin<'a> {
         &self,
         services: &Services,
         params: &Params,
-        ip: Caller,
+        ip: ClientAddress,
     ) -> Result<Option<&'static str>, StoreError> {
         let ctx = &services.ctx;
         let sub = self.session.sub.as_str();

@@ -12,7 +12,7 @@ use crate::{
     crypto::b64,
     error::OAuthError,
     lockout::remaining_lock,
-    net::Caller,
+    net::ClientAddress,
     records::{AuthorizationRequest, LoginFailure, Session},
     relying_party::CeremonyError,
     server::{
@@ -82,7 +82,7 @@ async fn verify(
     services: &Services,
     state: &[u8],
     response: &str,
-    ip: Caller,
+    ip: ClientAddress,
 ) -> Result<Outcome, OAuthError> {
     let ctx = &services.ctx;
     let by_network = Key::named("wrong", &["ip", &ip.to_string()]);
@@ -127,7 +127,7 @@ async fn verify(
     Ok(Outcome::SignedIn(Box::new(services.users.session_of(user))))
 }
 
-fn account_counter(sub: &str, ip: Caller) -> Key {
+fn account_counter(sub: &str, ip: ClientAddress) -> Key {
     Key::named("wrong", &["passkey", sub, &ip.to_string()])
 }
 
@@ -136,7 +136,7 @@ async fn refuse(
     services: &Services,
     why: CeremonyError,
     sub: Option<&str>,
-    ip: Caller,
+    ip: ClientAddress,
 ) -> Result<Outcome, OAuthError> {
     let ctx = &services.ctx;
     tracing::info!(reason = %why, "a login with a passkey was refused");

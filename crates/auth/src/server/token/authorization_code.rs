@@ -11,7 +11,7 @@ use crate::{
     error::OAuthError,
     error_codes::Code,
     grant_refusal::GrantRefusal,
-    net::Caller,
+    net::ClientAddress,
     records::Grant,
     server::services::Services,
     store::{Digest, Exchange, Exchanged, FamilyId, Key, Redeemed, StoreError},
@@ -29,7 +29,7 @@ pub(super) struct Redemption<'a> {
     pub(super) jkt: Option<String>,
     /// Counters to count in the same step, with their limits.
     pub(super) counts: &'a [(Key, u64)],
-    pub(super) ip: Caller,
+    pub(super) ip: ClientAddress,
 }
 
 pub(super) async fn redeem(services: &Services, redemption: Redemption<'_>) -> Result<Response, OAuthError> {

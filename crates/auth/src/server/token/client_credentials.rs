@@ -5,7 +5,7 @@ use http::request::Parts;
 
 use super::request::GrantType;
 use crate::{
-    clients::OAuthClient, dpop, error::OAuthError, error_codes::Code, net::Caller, records::Grant,
+    clients::OAuthClient, dpop, error::OAuthError, error_codes::Code, net::ClientAddress, records::Grant,
     scopes::ANONYMOUS, server::services::Services, web::params::Params,
 };
 
@@ -14,7 +14,7 @@ pub(super) async fn client_credentials(
     client: &OAuthClient,
     params: &Params,
     jkt: Option<String>,
-    ip: Caller,
+    ip: ClientAddress,
 ) -> Result<Response, OAuthError> {
     if client.is_public() {
         return Err(OAuthError::new(Code::UnauthorizedClient, "a public client cannot use this grant"));
@@ -33,7 +33,7 @@ pub(super) async fn anonymous(
     services: &Services,
     parts: &Parts,
     params: &Params,
-    ip: Caller,
+    ip: ClientAddress,
 ) -> Result<Response, OAuthError> {
     let jkt = dpop::of_request(&services.ctx, parts, "/oauth/token").await?;
     let scopes = services.grants.anonymous_scopes().ok_or_else(GrantType::unsupported)?;

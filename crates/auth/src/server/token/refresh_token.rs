@@ -15,7 +15,7 @@ use crate::{
     error::OAuthError,
     error_codes::Code,
     grant_refusal::GrantRefusal,
-    net::Caller,
+    net::ClientAddress,
     provider::{ProviderStatus, status_of},
     records::Grant,
     server::services::Services,
@@ -33,7 +33,7 @@ pub(super) async fn refresh(
     client: &OAuthClient,
     params: &Params,
     jkt: Option<String>,
-    ip: Caller,
+    ip: ClientAddress,
 ) -> Result<Response, OAuthError> {
     let RefreshRequest { token, family } = RefreshRequest::parse(params)?;
     let ctx = &services.ctx;
@@ -122,7 +122,7 @@ async fn rotate(
     digest: &Digest,
     family: &FamilyId,
     grant: &Grant,
-    ip: Caller,
+    ip: ClientAddress,
 ) -> Result<String, OAuthError> {
     let ctx = &services.ctx;
     let new = format!("{}.{}", family.as_str(), ctx.new_secret());
@@ -155,7 +155,7 @@ async fn rotate(
 }
 
 /// Records that a refresh token of `grant` was used again, and refuses it.
-fn reused(services: &Services, grant: &Grant, ip: Caller) -> OAuthError {
+fn reused(services: &Services, grant: &Grant, ip: ClientAddress) -> OAuthError {
     let (sub, client) = (Some(grant.sub.as_str()), Some(grant.client.as_str()));
     services.ctx.record_event("token.reuse_detected", sub, client, Some(ip), None);
     OAuthError::invalid_grant(GrantRefusal::Replayed)

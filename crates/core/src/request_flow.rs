@@ -1,4 +1,4 @@
-//! The way of a request that policies decided on: its approval, then the app, whose questions are asked or given to the caller.
+//! The flow of a request that policies decided on: its approval, then the app, whose questions are asked or given to the caller.
 
 use rmcp::{
     ErrorData, RoleServer,
@@ -14,7 +14,7 @@ use crate::{
 };
 
 /// A request on its way.
-pub(crate) struct Way<'a, O: Requested> {
+pub(crate) struct RequestFlow<'a, O: Requested> {
     /// Public name of the object, which states are sealed for.
     pub(crate) sealed_for: &'a str,
     pub(crate) conversation: Conversation<'a>,
@@ -71,10 +71,10 @@ impl Invoker {
     /// Takes a request to its app. A question of the app, or for an approval, is the response where it is not asked at once.
     pub(crate) async fn take<O: Requested>(
         &self,
-        way: Way<'_, O>,
+        flow: RequestFlow<'_, O>,
         context: RequestContext<RoleServer>,
     ) -> Result<O::Response, NotTaken> {
-        let Way { sealed_for, conversation, key, brought, decided } = way;
+        let RequestFlow { sealed_for, conversation, key, brought, decided } = flow;
         let principal = conversation.principal;
         let is_held = brought.answers.held.is_some();
         let passage = self.passage(decided, sealed_for, brought.answered, is_held, &context).await?;
