@@ -33,6 +33,7 @@
 //! matchers     `expect` and the matchers
 //! token        signed tokens
 //! cassette     recorded responses in a file
+//! shapes       rules for the messages of a server
 //! protocol     requests, responses, records, errors
 //! tool_server  an MCP server made of a list of tools and one function
 //! base         text, time, JSON comparison, sockets
@@ -51,6 +52,7 @@ pub mod matchers;
 mod mock_oauth;
 mod protocol;
 mod server;
+mod shapes;
 #[cfg(feature = "suites")]
 pub mod suite;
 mod token;
@@ -83,6 +85,7 @@ pub use protocol::{
     Resource, ResourceContent, ResourceTemplate, RpcError, RpcRequest, RpcResponse, Tool, ToolResult,
 };
 pub use server::{ClientOptions, Server, ServerBuilder, ServerInfo, StartError, Transport};
+pub use shapes::{Rule, Strict, Violation};
 pub use token::{
     Auth, CreateTokenOptions, KeyFileError, TokenFactory, TokenFactoryOptions, TokenOptions, Users,
 };

@@ -44,7 +44,7 @@ async function answer(message, request) {
   };
   const result = await results[method]?.();
   return result
-    ? { jsonrpc: "2.0", id, result }
+    ? { jsonrpc: "2.0", id, result: { resultType: "complete", ttlMs: 0, cacheScope: "private", ...result } }
     : { jsonrpc: "2.0", id, error: { code: -32601, message: "Method not found" } };
 }
 

@@ -15,7 +15,7 @@ use super::{
         recorded,
     },
 };
-use crate::{base::lock, protocol::ClientError, token::TokenFactory};
+use crate::{base::lock, protocol::ClientError, shapes::Strict, token::TokenFactory};
 
 enum Target {
     Http(String),
@@ -108,6 +108,7 @@ impl McpBuilder {
                 capabilities: json!({"elicitation": {"form": {}}, "sampling": {}, "roots": {}}),
                 client_info: json!({"name": "gatewright-testing", "version": env!("CARGO_PKG_VERSION")}),
                 timeout: Duration::from_secs(30),
+                strict: Strict::default(),
                 transport,
                 startup: None,
             },
@@ -153,6 +154,13 @@ impl McpBuilder {
     /// [`ServerBuilder::startup_timeout`](crate::ServerBuilder::startup_timeout) applies if set.
     pub fn timeout(mut self, timeout: Duration) -> Self {
         self.settings.timeout = timeout;
+        self
+    }
+
+    /// Sets the rules that every message of the server is checked against: `false`, or
+    /// [`Strict::except`] some. An answer that breaks one fails with [`ClientError::Shape`]. Default: all.
+    pub fn strict(mut self, strict: impl Into<Strict>) -> Self {
+        self.settings.strict = strict.into();
         self
     }
 

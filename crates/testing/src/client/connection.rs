@@ -66,6 +66,7 @@ impl Receiver {
                     logs.add_own(LogLevel::Error, format!("the server sent text that is no JSON: {text}"));
                     lock(&self.recorder.not_json).push(text);
                 }
+                Incoming::Violation(violation) => self.recorder.shapes.add(violation),
                 Incoming::NoResponse(id, reason) => {
                     self.pending.deliver(&id, Err(ClientError::Closed(reason)));
                 }
@@ -77,6 +78,9 @@ impl Receiver {
 
     fn message(&self, message: Value) {
         let id = message.get("id").cloned();
+        if message.get("method").is_some() {
+            self.recorder.shapes.message(&message);
+        }
         match (message["method"].as_str().map(str::to_owned), id) {
             (Some(method), Some(id)) => {
                 self.request(RpcRequest::new(method, message["params"].clone()).id(id))

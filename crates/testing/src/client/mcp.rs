@@ -12,6 +12,7 @@ use super::{
 use crate::{
     base::lock,
     protocol::{ClientError, RpcRequest},
+    shapes::Violation,
 };
 
 /// A client of one MCP server. Clones share the connection.
@@ -69,6 +70,16 @@ impl Mcp {
     /// Does not include input that a server of 2026-07-28 requests in its responses.
     pub fn server_requests(&self) -> Vec<RpcRequest> {
         lock(&self.engine.recorder.requests).clone()
+    }
+
+    /// Messages of the server that broke a rule of [`McpBuilder::strict`](super::McpBuilder::strict), oldest first; the first 100.
+    pub fn violations(&self) -> Vec<Violation> {
+        self.engine.recorder.shapes.all()
+    }
+
+    /// The error of violations that no call has failed with: of notifications and requests of the server after the last call.
+    pub(crate) fn untold_violations(&self) -> Option<ClientError> {
+        self.engine.recorder.shapes.untold()
     }
 
     /// Mocked responses, returned instead of the server's.

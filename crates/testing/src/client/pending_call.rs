@@ -64,10 +64,12 @@ impl PendingCall {
             }
         };
         let token = self.request.params["_meta"]["progressToken"].clone();
-        let entry = self.timer.trace(self.request, &response, false);
+        let entry = self.timer.trace(self.request.clone(), &response, false);
         let duration_ms = entry.duration_ms;
         self.engine.trace.push(entry);
-        let outcome = match response?.into_result("tools/call") {
+        let response = response?;
+        self.engine.check(&self.request, &response).await?;
+        let outcome = match response.into_result("tools/call") {
             Ok(result) => Ok(result),
             Err(ClientError::Rpc { error, .. }) => Err(error),
             Err(error) => return Err(error),

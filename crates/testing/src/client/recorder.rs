@@ -7,6 +7,7 @@ use super::{handlers::Handlers, logs::Logs, notifications::Notifications};
 use crate::{
     base::{lock, text::shorten},
     protocol::RpcRequest,
+    shapes::Checker,
 };
 
 /// Log prefix of a response to no open request: a second one, or one with a different id.
@@ -21,6 +22,7 @@ pub(super) struct Recorder {
     /// Incoming text that was not JSON.
     pub(super) not_json: Mutex<Vec<String>>,
     pub(super) handlers: Mutex<Handlers>,
+    pub(super) shapes: Checker,
 }
 
 impl Recorder {

@@ -4,11 +4,15 @@ use std::time::Duration;
 
 use serde_json::Value;
 
+use crate::shapes::Strict;
+
 pub(super) struct Settings {
     pub(super) version: String,
     pub(super) capabilities: Value,
     pub(super) client_info: Value,
     pub(super) timeout: Duration,
+    /// The rules for messages of the server.
+    pub(super) strict: Strict,
     /// The name of the transport, for errors.
     pub(super) transport: &'static str,
     pub(super) startup: Option<Startup>,

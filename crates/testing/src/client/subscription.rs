@@ -10,7 +10,7 @@ use super::{
 };
 use crate::{
     base::lock,
-    protocol::{ClientError, Notification},
+    protocol::{ClientError, Notification, RpcRequest},
 };
 
 const METHOD: &str = "subscriptions/listen";
@@ -126,7 +126,11 @@ impl Subscription {
     /// The server did not end it within `timeout`, or the connection ended.
     pub async fn ended(self, timeout: Duration) -> Result<Value, ClientError> {
         match tokio::time::timeout(timeout, self.response).await {
-            Ok(response) => response?.into_result(METHOD),
+            Ok(response) => {
+                let (request, response) = (RpcRequest::new(METHOD, json!({})).id(self.id), response?);
+                self.engine.recorder.shapes.answer(&request, &response)?;
+                response.into_result(METHOD)
+            }
             Err(_) => Err(ClientError::TimedOut {
                 method: "the end of subscriptions/listen".into(),
                 after: timeout,

@@ -8,6 +8,7 @@ use tokio::process::Command;
 use super::{error::StartError, log_ring::LogRing, program::Program};
 #[cfg(feature = "http-mock")]
 use crate::http_mock::HttpMock;
+use crate::shapes::Strict;
 
 /// The transport between client and server.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
@@ -39,6 +40,7 @@ pub struct ServerBuilder {
     pub(super) path: Option<String>,
     pub(super) ready_path: String,
     pub(super) current_dir: Option<PathBuf>,
+    pub(super) strict: Strict,
     #[cfg(feature = "http-mock")]
     pub(super) http_mock: Option<HttpMock>,
 }
@@ -58,6 +60,7 @@ impl ServerBuilder {
             path: None,
             ready_path: "/health".into(),
             current_dir: None,
+            strict: Strict::default(),
             #[cfg(feature = "http-mock")]
             http_mock: None,
         }
@@ -110,6 +113,13 @@ impl ServerBuilder {
     /// Sets the time between SIGTERM and SIGKILL. Default 5 s.
     pub fn stop_timeout(mut self, timeout: Duration) -> Self {
         self.stop_timeout = timeout;
+        self
+    }
+
+    /// Sets the rules that messages of the server are checked against, for all its clients: see
+    /// [`McpBuilder::strict`](crate::McpBuilder::strict). Default: all.
+    pub fn strict(mut self, strict: impl Into<Strict>) -> Self {
+        self.strict = strict.into();
         self
     }
 

@@ -14,6 +14,7 @@ use crate::{
     base::lock,
     client::{Connector, Mcp, McpBuilder, RequestTrace, Startup, memory_connector},
     protocol::ClientError,
+    shapes::Strict,
     token::Auth,
 };
 
@@ -36,6 +37,8 @@ pub struct ClientOptions {
     pub transport: Option<Transport>,
     /// The bearer token.
     pub token: Option<String>,
+    /// The rules that messages of the server are checked against. Default: those of [`ServerBuilder::strict`].
+    pub strict: Option<Strict>,
 }
 
 impl Server {
@@ -87,7 +90,7 @@ impl Server {
         let options = &self.state.options;
         let url =
             |default: &str| format!("{}{}", self.info().base_url, options.path.as_deref().unwrap_or(default));
-        match (&self.state.hosting, transport) {
+        let client = match (&self.state.hosting, transport) {
             (Hosting::InMemory(connector), _) => McpBuilder::with_connector("memory", connector.clone()),
             (_, Transport::Stdio) => {
                 let connector = stdio::connector(Arc::downgrade(&self.state));
@@ -95,7 +98,8 @@ impl Server {
             }
             (_, Transport::StreamableHttp) => Mcp::http(url("/mcp")),
             (_, Transport::Sse) => Mcp::sse(url("/sse")),
-        }
+        };
+        client.strict(options.strict.clone())
     }
 
     /// Timeout and error details for a stdio server that does not answer the handshake.
@@ -132,6 +136,9 @@ impl Server {
         let mut client = self.client_over(options.transport.unwrap_or(self.state.options.transport));
         if let Some(token) = options.token {
             client = client.token(token);
+        }
+        if let Some(strict) = options.strict {
+            client = client.strict(strict);
         }
         let client = client.connect().await?;
         lock(&self.state.clients).push(client.clone());

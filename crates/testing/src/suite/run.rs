@@ -26,6 +26,7 @@ use crate::{
     client::{ElicitResult, Mcp},
     http_mock::HttpMock,
     server::Server,
+    shapes::Strict,
 };
 
 type OnTest<'a> = &'a (dyn Fn(&Suite, &TestReport) + Sync);
@@ -181,7 +182,7 @@ async fn with_client(
         return Ok(variables.clone());
     }
     let user = suite.file.user.as_ref();
-    let mut runner = runner(suite, environment, user, variables.clone(), None).await?;
+    let mut runner = runner(suite, environment, user, variables.clone(), None, None).await?;
     let outcome = run_steps(&mut runner, place, steps, &|_| {}).await;
     runner.mcp.disconnect().await;
     outcome.map(|()| runner.variables)
@@ -194,12 +195,13 @@ async fn runner<'a>(
     user: Option<&User>,
     variables: Variables,
     cassette: Option<&str>,
+    strict: Option<&Strict>,
 ) -> Result<StepRunner<'a>, String> {
     let token = user.map(|user| environment.token(suite, user, &variables)).transpose()?;
     let cassette = cassette.map(|file| variables.text(file)).transpose()?;
     let cassette = cassette.map(|file| resolve_path(suite.dir.as_deref(), &file));
     let mcp = environment
-        .client(token, cassette)
+        .client(token, cassette, strict)
         .await
         .map_err(|error| format!("the client does not connect: {error}"))?;
     Ok(StepRunner { suite, environment, mcp, variables, subscriptions: Vec::new() })
@@ -275,7 +277,8 @@ async fn run_client(
     variables.known.insert("random".into(), random_text().into());
     variables.add_own(&test.variables)?;
     let user = test.user.as_ref().or(suite.file.user.as_ref());
-    let mut runner = runner(suite, environment, user, variables, test.record.as_deref()).await?;
+    let (cassette, strict) = (test.record.as_deref(), test.strict.as_ref());
+    let mut runner = runner(suite, environment, user, variables, cassette, strict).await?;
     lock(progress).mcp = Some(runner.mcp.clone());
     runner.mock(&test.mocks)?;
     set_handlers(&runner.mcp, test, &runner.variables)?;
@@ -289,7 +292,9 @@ async fn run_client(
     }
     let after = run_steps(&mut runner, "/afterEach", &suite.file.after_each, &on_step).await;
     runner.mcp.disconnect().await;
-    outcome.and(after)
+    outcome
+        .and(after)
+        .and_then(|()| runner.mcp.untold_violations().map_or(Ok(()), |error| Err(error.to_string())))
 }
 
 /// Sets the answers to elicitations and sampling.

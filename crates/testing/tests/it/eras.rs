@@ -53,7 +53,7 @@ async fn the_older_sse_transport() {
     assert_eq!(mcp.session_id().as_deref(), Some("1"));
     expect(&mcp.tools().list().await.unwrap()).to_contain_tool("env");
     mcp.disconnect().await;
-    let other = ClientOptions { transport: Some(Transport::StreamableHttp), token: None };
+    let other = ClientOptions { transport: Some(Transport::StreamableHttp), ..ClientOptions::default() };
     assert!(server.create_client(other).await.unwrap().session_id().is_none());
     let nowhere =
         Server::builder(script("tiny.mjs")).transport(Transport::Sse).path("/no").start().await.unwrap();

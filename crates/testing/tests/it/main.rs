@@ -41,6 +41,8 @@ mod oauth;
 #[cfg(test)]
 mod servers;
 #[cfg(test)]
+mod shapes;
+#[cfg(test)]
 mod suite_files;
 #[cfg(test)]
 mod suite_reports;

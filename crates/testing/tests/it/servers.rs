@@ -151,7 +151,7 @@ async fn authenticate_fails_when_the_server_rejects_the_token() {
     assert!(mcp.tools().list().await.is_err());
     mcp.authenticate("better").await.unwrap();
     assert!(mcp.tools().list().await.is_ok());
-    let with_token = ClientOptions { token: Some("good".into()), transport: None };
+    let with_token = ClientOptions { token: Some("good".into()), ..ClientOptions::default() };
     server.create_client(with_token).await.unwrap();
 }
 

@@ -22,7 +22,7 @@ const answer = (message) => {
       serverInfo: { name: "tiny", version: "1" },
     },
     ping: {},
-    "tools/list": { tools: [{ name: "env", inputSchema: { type: "object" } }] },
+    "tools/list": { tools: [{ name: "env", inputSchema: { type: how === "schema" ? "string" : "object" } }] },
     "tools/call": {
       content: [{ type: "text", text: process.env[message.params?.arguments?.name] ?? "unset" }],
     },
@@ -94,7 +94,7 @@ if (process.argv.includes("--stdio")) {
         return response.end(JSON.stringify({ jsonrpc: "2.0", id, error }));
       }
       if (how === "calls" && message.method === "tools/call") await fetch("https://nobody.example/called").catch(() => {});
-      response.writeHead(200, { "content-type": "application/json" });
+      response.writeHead(200, { "content-type": how === "content-type" ? "text/plain" : "application/json" });
       response.end(JSON.stringify(answer(message)));
     });
   });

@@ -2,7 +2,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use serde_json::Value;
+use serde_json::{Value, json};
 use tokio::task::AbortHandle;
 
 use super::Engine;
@@ -16,7 +16,7 @@ use crate::{
         trace::Timer,
         transport::Outgoing,
     },
-    protocol::{ClientError, RpcRequest},
+    protocol::{ClientError, RpcRequest, RpcResponse},
 };
 
 impl Engine {
@@ -62,45 +62,77 @@ impl Engine {
     pub(in crate::client) async fn exchange(&self, request: RpcRequest, complete: bool) -> Response {
         let timer = Timer::start();
         let mut unfinished = Unfinished { engine: self, request: Some(request.clone()), timer };
-        let (mocked, response) = self.answer(&request, complete).await;
+        let Answer { response, mocked, checked } = self.answer(&request, complete).await;
         let response = response.map(|one| self.interceptors.after(&request, one, timer.elapsed_ms()));
         unfinished.request = None;
         self.trace.push(timer.trace(request, &response, mocked));
-        response
+        checked.and(response)
     }
 
-    /// The response of an interceptor, a mock or the server; `true` unless it is the server's.
-    async fn answer(&self, request: &RpcRequest, complete: bool) -> (bool, Response) {
+    /// The response of an interceptor, a mock or the server.
+    async fn answer(&self, request: &RpcRequest, complete: bool) -> Answer {
+        let mocked = |response| Answer { response: Ok(response), mocked: true, checked: Ok(()) };
         let request = match self.interceptors.before(request.clone(), self.session_id()).await {
-            Intercepted::Respond(response) => return (true, Ok(response)),
+            Intercepted::Respond(response) => return mocked(response),
             Intercepted::Send(request) => request,
         };
         if let Some((response, delay)) = self.mocks.answer(&request) {
             if !delay.is_zero() {
                 tokio::time::sleep(delay).await;
             }
-            return (true, Ok(response));
+            return mocked(response);
         }
-        let response = match self.connection() {
-            Ok(connection) => self.send(&connection, &request, complete).await,
-            Err(error) => Err(error),
+        let response = self.send_or_reconnect(&request, complete).await;
+        let checked = match &response {
+            Ok(response) => self.check(&request, response).await,
+            Err(_) => Ok(()),
         };
-        match response {
+        Answer { response, mocked: false, checked }
+    }
+
+    async fn send_or_reconnect(&self, request: &RpcRequest, complete: bool) -> Response {
+        let connection = self.connection()?;
+        match self.send(&connection, request, complete).await {
             // A client must start a new session when the server has lost its session, for example by a restart.
             Err(gone @ ClientError::SessionGone { .. }) if request.method != "initialize" => {
                 self.log(LogLevel::Info, "the session is gone; a new one is begun");
-                let reconnected = match self.connect().await {
-                    Ok(()) => self.connection(),
+                match self.connect().await {
+                    Ok(()) => {
+                        let connection = self.connection()?;
+                        self.send(&connection, request, complete).await
+                    }
                     Err(ClientError::Closed(_)) => Err(gone),
                     Err(error) => Err(error),
-                };
-                match reconnected {
-                    Ok(connection) => (false, self.send(&connection, &request, complete).await),
-                    Err(error) => (false, Err(error)),
                 }
             }
-            response => (false, response),
+            response => response,
         }
+    }
+
+    /// Checks the shape of a response. Lists the tools first if their output schemas are needed.
+    ///
+    /// # Errors
+    /// The response or a message before it breaks a rule.
+    pub(in crate::client) async fn check(
+        &self,
+        request: &RpcRequest,
+        response: &RpcResponse,
+    ) -> Result<(), ClientError> {
+        const MAX_PAGES: usize = 100;
+        let shapes = &self.recorder.shapes;
+        if shapes.needs_tools(request, response) {
+            let connection = self.connection()?;
+            let mut params = json!({});
+            for _ in 0..MAX_PAGES {
+                let list = self.numbered("tools/list", params);
+                let Ok(page) = Box::pin(self.send(&connection, &list, true)).await else { break };
+                shapes.answer(&list, &page)?;
+                let next = page.result().and_then(|result| result["nextCursor"].as_str());
+                let Some(cursor) = next else { break };
+                params = json!({"cursor": cursor});
+            }
+        }
+        shapes.answer(request, response)
     }
 
     /// Sends a request over a connection and waits for its response.
@@ -170,8 +202,8 @@ impl Engine {
     /// Sends text as it is. Returns the response to the id in the text, or one without an id.
     pub(in crate::client) async fn send_raw(&self, text: &str) -> Response {
         let connection = self.connection()?;
-        let id = serde_json::from_str::<Value>(text).ok().and_then(|message| message.get("id").cloned());
-        let id = id.unwrap_or(Value::Null);
+        let message = serde_json::from_str::<Value>(text).unwrap_or_default();
+        let id = message.get("id").cloned().unwrap_or_default();
         let mut with_id = connection.pending.register(&id);
         // A server that cannot read the id responds without one.
         let mut without_id = (!id.is_null()).then(|| connection.pending.register(&Value::Null));
@@ -189,7 +221,10 @@ impl Engine {
             response
         };
         let timeout = *lock(&self.timeout);
-        self.wait(&connection, "raw text", &id, outgoing, response, timeout).await
+        let response = self.wait(&connection, "raw text", &id, outgoing, response, timeout).await?;
+        let method = message["method"].as_str().unwrap_or("raw text");
+        let request = RpcRequest::new(method, message["params"].clone()).id(id);
+        self.check(&request, &response).await.map(|()| response)
     }
 
     async fn wait(
@@ -217,6 +252,15 @@ impl Engine {
             }
         }
     }
+}
+
+/// The response to a request.
+struct Answer {
+    response: Response,
+    /// It is not the server's.
+    mocked: bool,
+    /// The error if its shape is wrong.
+    checked: Result<(), ClientError>,
 }
 
 /// A request without a response yet. If the test drops it, the trace says so.

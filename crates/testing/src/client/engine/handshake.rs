@@ -25,8 +25,9 @@ impl Engine {
                 json!({"protocolVersion": version, "capabilities": capabilities, "clientInfo": client_info});
             ("initialize", params)
         };
-        let response = self.first_request(connection, &self.numbered(method, params)).await?;
-        let result = response.into_result(method)?;
+        let request = self.numbered(method, params);
+        let response = self.first_request(connection, &request).await?;
+        let result = response.clone().into_result(method)?;
         if !self.is_stateless() {
             initialize::validate(version, &result)?;
         }
@@ -38,6 +39,8 @@ impl Engine {
             true => version.clone(),
             false => result["protocolVersion"].as_str().unwrap_or(version).to_owned(),
         };
+        self.recorder.shapes.begin(&negotiated, &result["capabilities"]);
+        self.recorder.shapes.answer(&request, &response)?;
         *lock(&self.server) = ServerDescription {
             info,
             version: negotiated.clone(),

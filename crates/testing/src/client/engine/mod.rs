@@ -32,6 +32,7 @@ use super::{
 use crate::{
     base::lock,
     protocol::{ClientError, RpcRequest},
+    shapes::Checker,
 };
 
 /// The server, as its handshake describes it.
@@ -77,6 +78,7 @@ impl std::fmt::Debug for Engine {
 impl Engine {
     pub(super) fn new(settings: Settings, connector: Connector, token: Option<String>) -> Arc<Self> {
         let not_yet = ClientError::Closed("not connected yet".into());
+        let shapes = Checker::new(settings.strict.clone(), settings.capabilities.clone());
         Arc::new(Self {
             timeout: Mutex::new(settings.timeout),
             settings,
@@ -84,7 +86,7 @@ impl Engine {
             token: Mutex::new(token),
             state: Mutex::new(ConnectionState::Disconnected(not_yet)),
             server: Mutex::default(),
-            recorder: Arc::default(),
+            recorder: Arc::new(Recorder { shapes, ..Recorder::default() }),
             trace: Trace::default(),
             mocks: Mocks::default(),
             interceptors: Interceptors::default(),
@@ -140,11 +142,12 @@ impl Engine {
             return Err(ClientError::NoTokens(self.settings.transport));
         }
         let probe = if self.is_stateless() { "server/discover" } else { "ping" };
-        match self.send(&connection, &self.numbered(probe, json!({})), true).await {
+        let request = self.numbered(probe, json!({}));
+        match self.send(&connection, &request, true).await {
             // Sessions are bound to the caller, so another caller needs a new one.
             Err(ClientError::SessionGone { .. }) => self.connect().await,
             Err(error) => Err(error),
-            Ok(_) => Ok(()),
+            Ok(response) => self.recorder.shapes.answer(&request, &response),
         }
     }
 

@@ -14,8 +14,10 @@ use crate::{
     base::{
         lock,
         net::{direct_client, root_cause},
+        text::shorten,
     },
     protocol::ClientError,
+    shapes::{Rule, Violation},
 };
 
 const ACCEPT: &str = "application/json, text/event-stream";
@@ -60,6 +62,25 @@ impl HttpTransport {
         };
         let state = Mutex::new(HeaderState { token, ..HeaderState::default() });
         Ok(Self { endpoint, state, sender, streams: Mutex::default(), open: Mutex::default() })
+    }
+}
+
+impl HttpTransport {
+    /// Reports an answer in JSON whose content type is not `application/json`.
+    fn check_content_type(&self, found: Option<&str>, method: Option<&str>) {
+        let kind = found.unwrap_or_default().split(';').next().unwrap_or_default().trim();
+        if !kind.eq_ignore_ascii_case("application/json") {
+            let problem = match found {
+                Some(found) => format!(
+                    "the content type of the answer is `{}`, not `application/json`",
+                    shorten(found, 80)
+                ),
+                None => "the answer has no content type; it is `application/json`".to_owned(),
+            };
+            let method = method.unwrap_or("response");
+            let violation = Violation::new(Rule::ContentType, method, "", problem);
+            let _ = self.sender.send(Incoming::Violation(violation));
+        }
     }
 }
 
@@ -194,6 +215,7 @@ impl Transport for HttpTransport {
             }
             return Ok(());
         }
+        let content_type = header(&response, "content-type");
         let body = response
             .text()
             .await
@@ -205,6 +227,9 @@ impl Transport for HttpTransport {
                 Err(ClientError::SessionGone { body })
             }
             Some(mut json) if json.get("jsonrpc").is_some() => {
+                if status.is_success() {
+                    self.check_content_type(content_type.as_deref(), message.method.as_deref());
+                }
                 // An error found before the body was read has no id; it belongs to this request.
                 if json.get("id").is_none_or(Value::is_null)
                     && let Some(id) = &message.id

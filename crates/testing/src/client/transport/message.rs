@@ -8,7 +8,7 @@ use gatewright_core::Era;
 use serde_json::Value;
 use tokio::sync::mpsc;
 
-use crate::protocol::ClientError;
+use crate::{protocol::ClientError, shapes::Violation};
 
 /// True for protocol revisions without `initialize` and sessions.
 pub(crate) fn is_stateless(version: &str) -> bool {
@@ -22,6 +22,8 @@ pub(crate) enum Incoming {
     Message(Value),
     /// Text that is not JSON, such as a `println!` of a stdio server.
     NotJson(String),
+    /// A message that breaks a rule of its transport. Precedes the message.
+    Violation(Violation),
     /// The stream for the response to this id ended without one, for this reason.
     NoResponse(Value, String),
     /// The connection has ended, for this reason.

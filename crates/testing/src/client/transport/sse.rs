@@ -12,8 +12,9 @@ use super::{
     message::{Incoming, MessageSender, Outgoing, Transport},
 };
 use crate::{
-    base::{lock, net::direct_client},
+    base::{lock, net::direct_client, text::shorten},
     protocol::ClientError,
+    shapes::{Rule, Violation},
 };
 
 pub(crate) struct SseTransport {
@@ -44,6 +45,14 @@ impl SseTransport {
         let response = request.send().await.map_err(|error| unreachable(url, &error))?;
         if !response.status().is_success() {
             return Err(http_error(response).await);
+        }
+        let kind =
+            response.headers().get("content-type").and_then(|kind| kind.to_str().ok()).unwrap_or_default();
+        if !kind.to_ascii_lowercase().starts_with("text/event-stream") {
+            let problem =
+                format!("the content type of the stream is `{}`, not `text/event-stream`", shorten(kind, 80));
+            let violation = Violation::new(Rule::ContentType, "GET", "", problem);
+            let _ = sender.send(Incoming::Violation(violation));
         }
         let (endpoint_sender, endpoint) = oneshot::channel();
         let stream = tokio::spawn(read_events(response, endpoint_sender, sender));

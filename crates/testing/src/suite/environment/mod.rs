@@ -19,6 +19,7 @@ use crate::{
     mock_oauth::MockOAuthServer,
     protocol::ClientError,
     server::Server,
+    shapes::Strict,
     token::Auth,
 };
 
@@ -114,8 +115,12 @@ impl Environment {
         &self,
         token: Option<String>,
         cassette: Option<PathBuf>,
+        strict: Option<&Strict>,
     ) -> Result<Mcp, ClientError> {
         let mut client = self.server.client();
+        if let Some(strict) = strict {
+            client = client.strict(strict.clone());
+        }
         if let Some(cassette) = cassette {
             client = client.record(cassette);
         }

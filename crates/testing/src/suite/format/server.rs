@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-use crate::server::Transport;
+use crate::{server::Transport, shapes::Strict};
 
 /// The server: `command` to start it, or `url` if it is already running.
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
@@ -43,6 +43,10 @@ pub(in crate::suite) struct ServerSection {
     pub(in crate::suite) log_level: Option<ServerLogLevel>,
     /// The protocol revision of clients. Default `2025-11-25`.
     pub(in crate::suite) protocol_version: Option<String>,
+    /// Rules that messages of the server are checked against: `true` for all, `false` for none, or `{except: [RULE…]}`. A message
+    /// that breaks one fails the test. Default true.
+    #[serde(default)]
+    pub(in crate::suite) strict: Strict,
     /// Starts a server for each test. Default false: all tests share one.
     #[serde(default)]
     pub(in crate::suite) per_test: bool,

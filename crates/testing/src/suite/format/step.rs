@@ -62,19 +62,8 @@ pub(in crate::suite) struct Step {
 }
 
 /// The actions of steps.
-pub(in crate::suite) const ACTIONS: &[&str] = &[
-    "list",
-    "call",
-    "read",
-    "get",
-    "raw",
-    "notify",
-    "wait",
-    "listen",
-    "log",
-    "httpCalls",
-    "authenticate",
-];
+pub(in crate::suite) const ACTIONS: &[&str] =
+    &["list", "call", "read", "get", "raw", "notify", "wait", "listen", "log", "httpCalls", "authenticate"];
 
 impl Step {
     /// The actions this step names; a valid step names one.

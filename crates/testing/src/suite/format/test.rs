@@ -5,6 +5,7 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use super::{answers::ElicitationSection, mocks::MockEntry, step::Step, users::User};
+use crate::shapes::Strict;
 
 /// A test.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
@@ -31,6 +32,8 @@ pub(in crate::suite) struct TestEntry {
     pub(in crate::suite) timeout_ms: Option<u64>,
     /// A cassette of the server's responses: replayed if the file exists, otherwise recorded.
     pub(in crate::suite) record: Option<String>,
+    /// Rules that messages of the server are checked against, in place of those of `server`.
+    pub(in crate::suite) strict: Option<Strict>,
     /// Mocked responses, returned instead of the server's.
     #[serde(default)]
     pub(in crate::suite) mocks: Vec<MockEntry>,

@@ -22,6 +22,14 @@ fn of<T: serde::de::DeserializeOwned>(value: Value) -> T {
     serde_json::from_value(value).unwrap()
 }
 
+/// A result, with its type where the era has one.
+fn complete<T: serde::de::DeserializeOwned>(context: &Context, mut result: Value) -> T {
+    if is_stateless(context) {
+        result["resultType"] = "complete".into();
+    }
+    of(result)
+}
+
 fn tool(name: &str, properties: Value) -> Value {
     json!({"name": name, "description": format!("{name} it"), "inputSchema": {"type": "object", "properties": properties}})
 }
@@ -42,16 +50,17 @@ impl ServerHandler for Everything {
     async fn list_tools(
         &self,
         page: Option<PaginatedRequestParams>,
-        _: Context,
+        context: Context,
     ) -> Result<ListToolsResult, ErrorData> {
-        Ok(of(match page.and_then(|page| page.cursor) {
+        let page = match page.and_then(|page| page.cursor) {
             None => {
                 json!({"tools": [tool("echo", json!({"text": {"type": "string", "x-mcp-header": "Text"}})), tool("fail", json!({}))], "nextCursor": "2"})
             }
             Some(_) => {
                 json!({"tools": [tool("picture", json!({})), tool("work", json!({})), tool("ask", json!({})), tool("think", json!({}))]})
             }
-        }))
+        };
+        Ok(complete(&context, page))
     }
 
     async fn call_tool(
@@ -112,57 +121,69 @@ impl ServerHandler for Everything {
             }
             other => return Err(ErrorData::invalid_params(format!("unknown tool `{other}`"), None)),
         };
-        Ok(CallToolResponse::Complete(of(result)))
+        Ok(CallToolResponse::Complete(complete(&context, result)))
     }
 
     async fn list_resources(
         &self,
         _: Option<PaginatedRequestParams>,
-        _: Context,
+        context: Context,
     ) -> Result<ListResourcesResult, ErrorData> {
-        Ok(of(json!({"resources": [{"uri": "note://1", "name": "note", "mimeType": "text/plain"}]})))
+        Ok(complete(
+            &context,
+            json!({"resources": [{"uri": "note://1", "name": "note", "mimeType": "text/plain"}]}),
+        ))
     }
 
     async fn list_resource_templates(
         &self,
         _: Option<PaginatedRequestParams>,
-        _: Context,
+        context: Context,
     ) -> Result<ListResourceTemplatesResult, ErrorData> {
-        Ok(of(json!({"resourceTemplates": [{"uriTemplate": "note://{id}", "name": "notes"}]})))
+        Ok(complete(
+            &context,
+            json!({"resourceTemplates": [{"uriTemplate": "note://{id}", "name": "notes"}]}),
+        ))
     }
 
     async fn read_resource(
         &self,
         params: ReadResourceRequestParams,
-        _: Context,
+        context: Context,
     ) -> Result<ReadResourceResponse, ErrorData> {
         let contents = match params.uri.as_str() {
             "note://1" => json!([{"uri": "note://1", "mimeType": "text/plain", "text": "{\"a\": 1}"}]),
             "blob://1" => json!([{"uri": "blob://1", "mimeType": "image/png", "blob": "aGk="}]),
             other => return Err(ErrorData::resource_not_found(format!("no `{other}`"), None)),
         };
-        Ok(ReadResourceResponse::Complete(of(json!({"contents": contents}))))
+        Ok(ReadResourceResponse::Complete(complete(&context, json!({"contents": contents}))))
     }
 
     async fn list_prompts(
         &self,
         _: Option<PaginatedRequestParams>,
-        _: Context,
+        context: Context,
     ) -> Result<ListPromptsResult, ErrorData> {
-        Ok(of(json!({"prompts": [{"name": "greet", "arguments": [{"name": "who", "required": true}]}]})))
+        Ok(complete(
+            &context,
+            json!({"prompts": [{"name": "greet", "arguments": [{"name": "who", "required": true}]}]}),
+        ))
     }
 
     async fn get_prompt(
         &self,
         params: GetPromptRequestParams,
-        _: Context,
+        context: Context,
     ) -> Result<GetPromptResponse, ErrorData> {
         let arguments = json!(params.arguments);
         let text = format!("Hello {}", arguments["who"].as_str().unwrap_or("nobody"));
-        Ok(GetPromptResponse::Complete(of(json!({"description": "A greeting", "messages": [
-            {"role": "user", "content": {"type": "text", "text": text}},
-            {"role": "assistant", "content": {"type": "text", "text": "Hi"}},
-        ]}))))
+        Ok(GetPromptResponse::Complete(complete(
+            &context,
+            json!({"description": "A greeting", "messages": [
+                {"role": "user", "content": {"type": "text", "text": text}},
+                {"role": "assistant", "content": {"type": "text", "text": "Hi"}},
+            ]}),
+        )))
     }
 
     async fn set_level(&self, _: SetLevelRequestParams, _: Context) -> Result<(), ErrorData> {
