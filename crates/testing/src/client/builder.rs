@@ -136,6 +136,19 @@ impl McpBuilder {
         self
     }
 
+    /// Removes everything that identifies the caller: token, headers, and the user in the address.
+    #[cfg(feature = "suites")]
+    pub(crate) fn without_credentials(mut self) -> Self {
+        (self.token, self.headers) = (None, Vec::new());
+        if let Target::Http(url) | Target::Sse(url) = &mut self.target
+            && let Ok(mut parsed) = url::Url::parse(url)
+            && parsed.set_username("").and_then(|()| parsed.set_password(None)).is_ok()
+        {
+            *url = parsed.into();
+        }
+        self
+    }
+
     /// Adds a header to every HTTP request.
     pub fn header(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
         self.headers.push((name.into(), value.into()));

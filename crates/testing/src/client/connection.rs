@@ -98,7 +98,7 @@ impl Receiver {
     }
 
     fn request(&self, request: RpcRequest) {
-        lock(&self.recorder.requests).push(request.clone());
+        self.recorder.requests.push(request.clone());
         let (transport, handlers) = (self.transport.clone(), lock(&self.recorder.handlers).clone());
         tokio::spawn(async move {
             let RpcRequest { id, method, params } = request;

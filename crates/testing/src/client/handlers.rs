@@ -30,8 +30,14 @@ impl From<ElicitResult> for Value {
 
 pub(super) type Handler<T> = Arc<dyn Fn(Value) -> BoxFuture<'static, T> + Send + Sync>;
 
+/// Answers some of the requests of a server.
+#[cfg(feature = "suites")]
+type AnswerRule = Arc<dyn Fn(&str, &Value) -> Option<Result<Value, RpcError>> + Send + Sync>;
+
 #[derive(Clone, Default)]
 pub(super) struct Handlers {
+    #[cfg(feature = "suites")]
+    pub(super) rule: Option<AnswerRule>,
     pub(super) elicitation: Option<Handler<ElicitResult>>,
     pub(super) sampling: Option<Handler<Value>>,
     pub(super) roots: Vec<Value>,
@@ -40,6 +46,10 @@ pub(super) struct Handlers {
 impl Handlers {
     /// Answers a request of the server. A panic in an elicitation handler cancels the elicitation.
     pub(super) async fn answer(self, method: &str, params: Value) -> Result<Value, RpcError> {
+        #[cfg(feature = "suites")]
+        if let Some(answer) = self.rule.as_ref().and_then(|rule| rule(method, &params)) {
+            return answer;
+        }
         match method {
             "ping" => Ok(json!({})),
             "roots/list" => Ok(json!({"roots": self.roots})),

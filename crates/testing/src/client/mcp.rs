@@ -9,6 +9,8 @@ use super::{
     notifications::Notifications, prompts::Prompts, raw::Raw, resources::Resources, tools::Tools,
     trace::Trace,
 };
+#[cfg(feature = "suites")]
+use crate::protocol::RpcError;
 use crate::{
     base::lock,
     protocol::{ClientError, RpcRequest},
@@ -67,9 +69,31 @@ impl Mcp {
     }
 
     /// Requests of the server to the client, oldest first: `elicitation/create`, `sampling/createMessage`, `roots/list`, `ping`.
-    /// Does not include input that a server of 2026-07-28 requests in its responses.
+    /// Includes input that a server of 2026-07-28 requests in its responses.
     pub fn server_requests(&self) -> Vec<RpcRequest> {
-        lock(&self.engine.recorder.requests).clone()
+        self.engine.recorder.requests.all()
+    }
+
+    /// Waits for `count` requests of the server of this method, counting earlier ones.
+    ///
+    /// # Errors
+    /// They did not arrive within `timeout`.
+    pub async fn wait_for_server_requests(
+        &self,
+        method: &str,
+        count: usize,
+        timeout: Duration,
+    ) -> Result<Vec<RpcRequest>, ClientError> {
+        self.engine.recorder.requests.wait_for(method, count, timeout).await
+    }
+
+    /// Answers requests of the server with `rule`, where it returns something, before all other handlers.
+    #[cfg(feature = "suites")]
+    pub(crate) fn answer_with(
+        &self,
+        rule: impl Fn(&str, &Value) -> Option<Result<Value, RpcError>> + Send + Sync + 'static,
+    ) {
+        lock(&self.engine.recorder.handlers).rule = Some(Arc::new(rule));
     }
 
     /// Messages of the server that broke a rule of [`McpBuilder::strict`](super::McpBuilder::strict), oldest first; the first 100.

@@ -20,6 +20,7 @@ mod prompts;
 mod raw;
 mod recorder;
 mod resources;
+mod server_requests;
 mod settings;
 mod subscription;
 mod tools;
@@ -45,4 +46,6 @@ pub use trace::{RequestTrace, Trace};
 
 pub(crate) use builder::memory_connector;
 pub(crate) use settings::Startup;
+#[cfg(feature = "suites")]
+pub(crate) use transport::SharedConnection;
 pub(crate) use transport::{Connector, LineTransport, Outgoing, Transport};

@@ -3,10 +3,9 @@
 
 use std::sync::Mutex;
 
-use super::{handlers::Handlers, logs::Logs, notifications::Notifications};
+use super::{handlers::Handlers, logs::Logs, notifications::Notifications, server_requests::ServerRequests};
 use crate::{
     base::{lock, text::shorten},
-    protocol::RpcRequest,
     shapes::Checker,
 };
 
@@ -18,7 +17,7 @@ pub(super) struct Recorder {
     pub(super) logs: Logs,
     pub(super) notifications: Notifications,
     /// Requests of the server.
-    pub(super) requests: Mutex<Vec<RpcRequest>>,
+    pub(super) requests: ServerRequests,
     /// Incoming text that was not JSON.
     pub(super) not_json: Mutex<Vec<String>>,
     pub(super) handlers: Mutex<Handlers>,

@@ -176,10 +176,11 @@ impl ServerBuilder {
     fn join_mock(&self, command: &mut Command) -> &'static [&'static str] {
         let Some(mock) = &self.http_mock else { return &[] };
         for (name, value) in mock.child_env() {
-            let joined = match (name.as_str(), self.env.get(&name)) {
-                ("NODE_OPTIONS", Some(own)) => format!("{value} {own}"),
-                ("PYTHONPATH", Some(own)) => format!("{value}:{own}"),
-                (_, Some(own)) => own.clone(),
+            let own = self.env.get(&name).cloned();
+            let joined = match (name.as_str(), own) {
+                ("NODE_OPTIONS", own) => join(&value, " ", own.or_else(|| inherited(&name))),
+                ("PYTHONPATH", own) => join(&value, ":", own.or_else(|| inherited(&name))),
+                (_, Some(own)) => own,
                 (_, None) => value,
             };
             command.env(name, joined);
@@ -208,5 +209,19 @@ impl ServerBuilder {
             log_tail: log.tail(20),
             advice: String::new(),
         }
+    }
+}
+
+/// A variable of this process, which its children have unless it is replaced.
+#[cfg(feature = "http-mock")]
+fn inherited(name: &str) -> Option<String> {
+    std::env::vars_os().find(|(found, _)| found == name)?.1.into_string().ok()
+}
+
+#[cfg(feature = "http-mock")]
+fn join(first: &str, between: &str, second: Option<String>) -> String {
+    match second.filter(|second| !second.is_empty()) {
+        Some(second) => format!("{first}{between}{second}"),
+        None => first.to_owned(),
     }
 }

@@ -3,11 +3,14 @@
 mod builder;
 mod error;
 mod log_ring;
+mod marked;
 mod port;
 mod process;
 mod program;
 mod ready;
 mod running;
+#[cfg(feature = "suites")]
+mod shared;
 mod state;
 mod stdio;
 

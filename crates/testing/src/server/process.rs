@@ -1,7 +1,7 @@
 //! A child process that ends with the test, however the test ends.
 //!
-//! The child leads a process group, and the whole group is stopped with it. If this process dies without unwinding, a watchdog
-//! stops the group: a shell that waits for the end of a pipe that only this process holds open.
+//! The child leads a process group, and the whole group is stopped with it, and what left it (see `marked`). If this process dies
+//! without unwinding, a watchdog stops them: a shell that waits for the end of a pipe that only this process holds open.
 
 use std::{
     io::Write,
@@ -13,12 +13,14 @@ use std::{
 use rustix::process::{Pid, Signal, kill_process_group};
 use tokio::process::{Child, ChildStdin, ChildStdout, Command};
 
-use super::log_ring::LogRing;
-use crate::base::lock;
+use super::{log_ring::LogRing, marked};
+use crate::base::{lock, text::random_text};
 
 pub(crate) struct Process {
     child: Child,
     pid: u32,
+    /// The value of [`marked::VARIABLE`] in the environment of the child and its descendants.
+    mark: String,
     watchdog: Option<std::process::Child>,
     /// Time between SIGTERM and SIGKILL.
     grace: Duration,
@@ -40,7 +42,9 @@ impl Process {
         grace: Duration,
         last_exit: &LastExit,
     ) -> std::io::Result<(Self, Pipes)> {
+        let mark = random_text();
         command
+            .env(marked::VARIABLE, &mark)
             .process_group(0)
             .kill_on_drop(true)
             .stdin(if piped { Stdio::piped() } else { Stdio::null() })
@@ -49,7 +53,7 @@ impl Process {
         let mut child = command.spawn()?;
         *lock(last_exit) = None;
         let pid = child.id().unwrap_or_default();
-        let watchdog = watchdog(pid);
+        let watchdog = watchdog(&mark, pid);
         if let Some(stderr) = child.stderr.take() {
             log.follow(stderr);
         }
@@ -63,7 +67,7 @@ impl Process {
                 None
             }
         };
-        Ok((Self { child, pid, watchdog, grace, last_exit: last_exit.clone() }, pipes))
+        Ok((Self { child, pid, mark, watchdog, grace, last_exit: last_exit.clone() }, pipes))
     }
 
     pub(crate) fn pid(&self) -> u32 {
@@ -87,10 +91,17 @@ impl Process {
         status
     }
 
-    /// Stops the process group: SIGTERM, then SIGKILL after the grace period.
+    /// Stops the process group and what left it: SIGTERM, then SIGKILL after the grace period.
     pub(crate) async fn stop(mut self) {
         self.signal(Signal::TERM);
-        let _ = tokio::time::timeout(self.grace, self.child.wait()).await;
+        let grace = self.grace;
+        let ended = async {
+            let _ = self.child.wait().await;
+            while !marked::outside(&self.mark, self.pid).is_empty() {
+                tokio::time::sleep(Duration::from_millis(10)).await;
+            }
+        };
+        let _ = tokio::time::timeout(grace, ended).await;
         self.signal(Signal::KILL);
         self.wait().await;
     }
@@ -99,6 +110,7 @@ impl Process {
         if let Some(group) = Pid::from_raw(self.pid.cast_signed()) {
             let _ = kill_process_group(group, signal);
         }
+        marked::signal(&marked::outside(&self.mark, self.pid), signal);
     }
 }
 
@@ -114,12 +126,12 @@ impl Drop for Process {
     }
 }
 
-/// Starts a shell that kills the group when this process is gone.
-fn watchdog(group: u32) -> Option<std::process::Child> {
+/// Starts a shell that kills the server when this process is gone.
+fn watchdog(mark: &str, group: u32) -> Option<std::process::Child> {
     use std::os::unix::process::CommandExt;
     std::process::Command::new("/bin/sh")
         .arg("-c")
-        .arg(format!("read done || kill -s KILL -- -{group}"))
+        .arg(format!("read done || {{ {}; }}", marked::kill_command(mark, group)))
         .process_group(0)
         .stdin(Stdio::piped())
         .stdout(Stdio::null())

@@ -103,7 +103,7 @@ impl Server {
     }
 
     /// Timeout and error details for a stdio server that does not answer the handshake.
-    fn startup(&self) -> Startup {
+    pub(super) fn startup(&self) -> Startup {
         let (options, log) = (self.state.options.clone(), self.state.log.clone());
         let timeout = options.startup_timeout;
         let details = move || {
@@ -195,6 +195,8 @@ impl Server {
 
     /// Stops the server: SIGTERM to its process group, then SIGKILL if it does not end in time.
     pub async fn stop(&self) {
+        #[cfg(feature = "suites")]
+        self.stop_shared().await;
         if let Some(process) = self.state.process.lock().await.take() {
             process.stop().await;
         }

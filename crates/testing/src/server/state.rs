@@ -7,6 +7,8 @@ use super::{
     log_ring::LogRing,
     process::{LastExit, Process},
 };
+#[cfg(feature = "suites")]
+use crate::client::SharedConnection;
 use crate::client::{Connector, Mcp};
 
 /// Address and process of a server.
@@ -40,6 +42,9 @@ pub(super) struct ServerState {
     pub(super) info: Mutex<ServerInfo>,
     pub(super) last_exit: LastExit,
     pub(super) clients: Mutex<Vec<Mcp>>,
+    /// The process that clients of a stdio server share, if any do.
+    #[cfg(feature = "suites")]
+    pub(super) shared: Mutex<Option<Arc<SharedConnection>>>,
 }
 
 impl ServerState {
@@ -52,6 +57,8 @@ impl ServerState {
             info: Mutex::default(),
             last_exit: LastExit::default(),
             clients: Mutex::default(),
+            #[cfg(feature = "suites")]
+            shared: Mutex::default(),
         })
     }
 }

@@ -52,6 +52,8 @@ impl Engine {
         for (key, request) in requests.as_object().into_iter().flatten() {
             let handlers = lock(&self.recorder.handlers).clone();
             let method = request["method"].as_str().unwrap_or_default();
+            let asked = RpcRequest::new(method, request["params"].clone()).id(key.as_str());
+            self.recorder.requests.push(asked);
             responses.insert(key.clone(), handlers.answer(method, request["params"].clone()).await.ok()?);
         }
         Some(Value::Object(responses))

@@ -5,6 +5,10 @@ mod lines;
 mod memory;
 mod message;
 mod recording;
+#[cfg(feature = "suites")]
+mod routes;
+#[cfg(feature = "suites")]
+mod shared;
 mod sse;
 
 pub(super) use http::HttpTransport;
@@ -13,4 +17,6 @@ pub(super) use memory::{MemoryTransport, TokenGuard};
 pub(crate) use message::{Connector, Outgoing, Transport};
 pub(super) use message::{Incoming, is_stateless};
 pub(super) use recording::recorded;
+#[cfg(feature = "suites")]
+pub(crate) use shared::SharedConnection;
 pub(super) use sse::SseTransport;
