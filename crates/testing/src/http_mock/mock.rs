@@ -84,6 +84,11 @@ impl HttpMock {
         HttpMockHandle { expectation }
     }
 
+    #[cfg(feature = "suites")]
+    pub(super) fn recorder(&self) -> &std::sync::Mutex<super::recorder::Recorder> {
+        &self.proxy.recorder
+    }
+
     /// Passes unmatched requests on to the network. Default false.
     pub fn allow_passthrough(&self, allow: bool) {
         lock(&self.proxy.recorder).passthrough = allow;

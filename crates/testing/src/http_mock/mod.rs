@@ -20,9 +20,13 @@ mod proxy;
 mod recorder;
 mod recording;
 mod response;
+#[cfg(feature = "suites")]
+mod scope;
 
 pub use call::HttpCall;
 pub use expectation::{HttpMockHandle, HttpMockOptions};
 pub use matching::{TextMatcher, UrlMatcher};
 pub use mock::{HttpMock, UnmetExpectations, interceptor};
 pub use response::{HttpResponse, http_response};
+#[cfg(feature = "suites")]
+pub(crate) use scope::HttpMockScope;

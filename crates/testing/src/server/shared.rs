@@ -18,7 +18,8 @@ impl Server {
         match self.state.hosting {
             Hosting::Stdio => {
                 let connector = connection(&self.state).connector();
-                McpBuilder::with_connector("stdio", connector).startup(self.startup())
+                let client = McpBuilder::with_connector("stdio", connector).startup(self.startup());
+                client.strict(self.state.options.strict.clone())
             }
             Hosting::Process | Hosting::External | Hosting::InMemory(_) => self.client(),
         }

@@ -6,10 +6,13 @@ use gatewright_findings::{Finding, Format, Lines, parser_problem, with_lines};
 use serde_json::Value;
 
 use super::{
+    cases::{Instance, instances},
     check,
     format::{SuiteFile, TestEntry},
     options::RunOptions,
+    tolerant,
 };
+use crate::server::Transport;
 
 /// A suite that cannot be used: all problems, with their lines.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -18,6 +21,15 @@ pub struct SuiteError {
     pub file: String,
     /// The problems, with their places and suggestions; at least one.
     pub findings: Vec<Finding>,
+}
+
+impl SuiteError {
+    fn new(file: &str, findings: Vec<Finding>, lines: &Lines) -> Self {
+        let mut findings = with_lines(findings, lines);
+        // A problem without a place belongs to the whole file.
+        findings.iter_mut().for_each(|one| one.line = one.line.or(Some(1)));
+        Self { file: file.to_owned(), findings }
+    }
 }
 
 impl std::fmt::Display for SuiteError {
@@ -40,6 +52,10 @@ pub struct Suite {
     pub(super) path: String,
     pub(super) dir: Option<PathBuf>,
     pub(super) file: SuiteFile,
+    /// The tests, once for each of their cases.
+    pub(super) instances: Vec<Instance>,
+    /// The file as it was read.
+    raw: Value,
     lines: Lines,
 }
 
@@ -55,9 +71,7 @@ impl Suite {
             file: name.clone(),
             findings: vec![Finding::new("", format!("it cannot be read: {error}"))],
         })?;
-        let mut suite = Self::parse(&name, &text)?;
-        suite.dir = path.parent().map(Path::to_owned);
-        Ok(suite)
+        Self::read(&name, &text, path.parent())
     }
 
     /// Parses YAML (JSON is YAML). `name` is its name in errors, and in reports unless the suite has its own. Paths in it are
@@ -66,14 +80,13 @@ impl Suite {
     /// # Errors
     /// As [`Suite::from_file`].
     pub fn parse(name: &str, text: &str) -> Result<Self, SuiteError> {
+        Self::read(name, text, None)
+    }
+
+    fn read(name: &str, text: &str, dir: Option<&Path>) -> Result<Self, SuiteError> {
         let lines = Lines::of(text, Format::Yaml);
-        let invalid = |findings| {
-            let mut findings = with_lines(findings, &lines);
-            // A problem without a place belongs to the whole file.
-            findings.iter_mut().for_each(|one| one.line = one.line.or(Some(1)));
-            SuiteError { file: name.to_owned(), findings }
-        };
-        let value: Value = serde_saphyr::from_str(text).map_err(|error| {
+        let invalid = |findings| SuiteError::new(name, findings, &lines);
+        let value: Value = serde_saphyr::from_str_with_options(text, yaml_options()).map_err(|error| {
             let mut finding = Finding::new("", parser_problem(&error.without_snippet().to_string()));
             finding.line = error.location().and_then(|place| place.line().try_into().ok());
             invalid(vec![finding])
@@ -82,24 +95,17 @@ impl Suite {
             return Err(invalid(vec![Finding::new("", "a suite is a mapping with `server` and `tests`")]));
         }
         let mut findings = check::by_schema(&value);
-        let file = match serde_json::from_value::<SuiteFile>(value) {
-            Ok(file) => {
-                findings.extend(check::problems(&file));
-                Some(file)
-            }
-            Err(error) if findings.is_empty() => {
-                findings.push(Finding::new("", error.to_string()));
-                None
-            }
-            Err(_) => None,
-        };
-        match file {
-            Some(file) if findings.is_empty() => {
-                let own = file.name.clone().unwrap_or_else(|| name.to_owned());
-                Ok(Self { name: own, path: name.to_owned(), dir: None, file, lines })
-            }
-            _ => Err(invalid(findings)),
+        let (file, left_out) = tolerant::deserialize(value.clone());
+        let Some(file) = file else { return Err(invalid(findings)) };
+        findings.extend(left_out.without_false_alarms(check::problems(&file)));
+        let (instances, problems) = instances(&file, dir);
+        findings.extend(left_out.without_false_alarms(problems));
+        if !findings.is_empty() {
+            return Err(invalid(findings));
         }
+        let own = file.name.clone().unwrap_or_else(|| name.to_owned());
+        let dir = dir.map(Path::to_owned);
+        Ok(Self { name: own, path: name.to_owned(), dir, file, instances, raw: value, lines })
     }
 
     /// The name.
@@ -112,12 +118,22 @@ impl Suite {
         &self.path
     }
 
+    /// Checks what depends on the options of a run: the variables in texts.
+    ///
+    /// # Errors
+    /// A text contains a variable that neither the suite nor `options` define.
+    pub fn check(&self, options: &RunOptions) -> Result<(), SuiteError> {
+        let findings = check::unknown_variables(&self.raw, &self.file, &self.instances, options);
+        match findings.is_empty() {
+            true => Ok(()),
+            false => Err(SuiteError::new(&self.path, findings, &self.lines)),
+        }
+    }
+
     /// Names and lines of the tests that `options` select.
     pub fn tests(&self, options: &RunOptions) -> Vec<(&str, Option<usize>)> {
         let selected = self.selected(options).into_iter();
-        selected
-            .map(|index| (self.file.tests[index].name.as_str(), self.line(&format!("/tests/{index}"))))
-            .collect()
+        selected.map(|one| (one.name.as_str(), self.line(&one.pointer))).collect()
     }
 
     /// True if a test has `only`.
@@ -125,21 +141,40 @@ impl Suite {
         self.file.tests.iter().any(|test| test.only)
     }
 
-    /// Indices of the tests that `options` and `only` select.
-    pub(super) fn selected(&self, options: &RunOptions) -> Vec<usize> {
+    /// The tests that `options` and `only` select.
+    pub(super) fn selected(&self, options: &RunOptions) -> Vec<&Instance> {
         let only = self.has_only();
-        let is_selected = |test: &TestEntry| {
+        let named = options.only.as_ref().map(|all| all.get(&self.path));
+        let is_selected = |one: &&Instance| {
+            let test = &self.file.tests[one.test];
             (!only || test.only)
-                && options.filter.as_ref().is_none_or(|part| test.name.contains(part.as_str()))
+                && named.is_none_or(|named| named.is_some_and(|names| names.contains(&one.name)))
+                && options.filter.as_ref().is_none_or(|part| one.name.contains(part.as_str()))
                 && (options.tags.is_empty() || test.tags.iter().any(|tag| options.tags.contains(tag)))
                 && !test.tags.iter().any(|tag| options.exclude_tags.contains(tag))
         };
-        let tests = self.file.tests.iter().enumerate();
-        tests.filter(|(_, test)| is_selected(test)).map(|(index, _)| index).collect()
+        self.instances.iter().filter(is_selected).collect()
+    }
+
+    /// True if a test runs alone on the shared server: what it observes cannot be told apart from what other tests cause.
+    pub(super) fn runs_alone(&self, test: &TestEntry) -> bool {
+        let file = &self.file;
+        let is_stdio = file.server.transport == Transport::Stdio;
+        let asks = test.elicitation.is_some() || test.sampling.is_some();
+        let answers = asks || !test.answers.is_empty() || !file.answers.is_empty();
+        let mut steps = test.steps.iter().chain(&file.before_each).chain(&file.after_each);
+        !test.http_mocks.is_empty()
+            || (is_stdio && answers)
+            || steps.any(|step| step.observes_server(is_stdio))
     }
 
     /// The line of a JSON pointer.
     pub(super) fn line(&self, pointer: &str) -> Option<usize> {
         self.lines.nearest(pointer)
     }
+}
+
+/// Booleans of YAML 1.2: `true` and `false`. In YAML 1.1 `no`, `y` and `on` are booleans, too.
+fn yaml_options() -> serde_saphyr::Options {
+    serde_saphyr::options! { strict_booleans: true }
 }

@@ -12,16 +12,21 @@
 //! The keys and an example are in `docs/testing/suites.md`, and in [`schema`]. Each test has its own client; the tests of a suite
 //! share one server and run concurrently.
 
+mod answers;
+mod cases;
 mod check;
 mod environment;
 mod expectations;
+mod failure;
 mod file;
 mod format;
+mod observations;
 mod options;
 mod report;
 mod results;
 mod run;
 mod step;
+mod tolerant;
 mod upstreams;
 mod variables;
 
@@ -29,6 +34,6 @@ pub use check::schema;
 pub use file::{Suite, SuiteError};
 pub use gatewright_findings::Finding;
 pub use options::RunOptions;
-pub use report::{json, junit, readable, tap};
-pub use results::{SuiteReport, TestOutcome, TestReport};
+pub use report::{Live, LiveFormat, json, junit, readable, tap};
+pub use results::{FailureDetails, SuiteReport, TestOutcome, TestReport};
 pub use run::run_all;

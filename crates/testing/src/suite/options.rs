@@ -1,8 +1,12 @@
 //! Options of a run.
 
-use std::{collections::BTreeMap, path::PathBuf};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    path::PathBuf,
+};
 
 use serde_json::{Map, Value};
+use tokio_util::sync::CancellationToken;
 
 /// Options of a run.
 #[derive(Debug, Clone)]
@@ -23,6 +27,12 @@ pub struct RunOptions {
     pub programs: BTreeMap<String, PathBuf>,
     /// Overrides `server.command`.
     pub command: Option<String>,
+    /// Begins no further test after one that failed. Default false.
+    pub fail_fast: bool,
+    /// Stops the run when it is cancelled: running tests fail, others are not begun, `teardown` runs, servers end.
+    pub stop: CancellationToken,
+    /// Runs only these tests, by the file of their suite and their name. Default: all.
+    pub only: Option<BTreeMap<String, BTreeSet<String>>>,
     /// Overrides the server with one that is already running, like `server.url`.
     pub url: Option<String>,
 }
@@ -38,6 +48,9 @@ impl Default for RunOptions {
             environment: BTreeMap::new(),
             programs: BTreeMap::new(),
             command: None,
+            fail_fast: false,
+            stop: CancellationToken::new(),
+            only: None,
             url: None,
         }
     }

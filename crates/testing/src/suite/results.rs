@@ -13,6 +13,21 @@ pub enum TestOutcome {
     Failed(String),
 }
 
+/// Parts of a failure.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct FailureDetails {
+    /// The line of the step that failed, from 1. Absent if no step did, such as when the server did not start.
+    pub line: Option<usize>,
+    /// The step that failed, such as `step 2 (call)`.
+    pub step: Option<String>,
+    /// The problem, without requests and logs.
+    pub message: String,
+    /// The expectation that was not met.
+    pub expected: Option<String>,
+    /// What was found instead.
+    pub actual: Option<String>,
+}
+
 /// The report of a test.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TestReport {
@@ -22,6 +37,8 @@ pub struct TestReport {
     pub line: Option<usize>,
     /// The outcome.
     pub outcome: TestOutcome,
+    /// Parts of the failure, if the test failed.
+    pub failure: Option<FailureDetails>,
     /// The duration.
     pub duration: Duration,
     /// Protocol violations in a test that passed: text on standard output that is not JSON, responses to no request.
@@ -39,11 +56,13 @@ pub struct SuiteReport {
     pub tests: Vec<TestReport>,
     /// The number of tests excluded by a filter, a tag or `only`.
     pub left_out: usize,
+    /// True if the run was stopped before its end. Tests that had not begun are reported as skipped.
+    pub interrupted: bool,
 }
 
 impl SuiteReport {
-    /// True if no test failed.
+    /// True if no test failed and the run was not interrupted.
     pub fn passed(&self) -> bool {
-        !self.tests.iter().any(|test| matches!(test.outcome, TestOutcome::Failed(_)))
+        !self.interrupted && !self.tests.iter().any(|test| matches!(test.outcome, TestOutcome::Failed(_)))
     }
 }

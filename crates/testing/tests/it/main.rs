@@ -43,9 +43,15 @@ mod servers;
 #[cfg(test)]
 mod shapes;
 #[cfg(test)]
+mod suite_answers;
+#[cfg(test)]
+mod suite_cases;
+#[cfg(test)]
 mod suite_files;
 #[cfg(test)]
 mod suite_reports;
+#[cfg(test)]
+mod suite_runs;
 #[cfg(test)]
 mod suites;
 #[cfg(test)]

@@ -81,6 +81,14 @@ fn an_invalid_suite_is_reported_with_places_and_suggestions() {
             "bad.yaml:6: tests.0.mocks.0: it needs exactly one of `response` and `error`",
         ),
         (
+            "server: { command: x }\ntests: [{ name: t, steps: [], cases: [{ a: 1 }], variables: { a: 2 } }]",
+            "bad.yaml:2: tests.0.variables.a: the cases have a variable of this name, too",
+        ),
+        (
+            "server: { url: 'http://a/mcp' }\ntests: [{ name: t, steps: [], env: { A: b } }]",
+            "tests.0.env: a server that runs already has its environment; start it with `command`",
+        ),
+        (
             "server: { command: x }\ntests: [{ name: t, steps: [], elicitation: { action: yes } }]",
             "bad.yaml:2: tests.0.elicitation.action",
         ),
@@ -126,11 +134,16 @@ fn an_invalid_step_is_reported_with_places_and_suggestions() {
             "an expectation is a name or a name with an argument",
         ),
         ("{ list: tools, with: { a: 1 } }", "`with` belongs to `call`, `get`, `notify`, not to `list`"),
-        ("{ call: a, count: 2 }", "`count` belongs to `wait`, `httpCalls`"),
+        ("{ call: a, count: 2 }", "`count` belongs to `wait`, `asked`, `httpCalls`"),
         (
             "{ call: a, save: { x: structuredContent.id } }",
             "is no JSON pointer; did you mean `/structuredContent/id`?",
         ),
+        ("{ call: a, copies: 2 }", "`copies` belongs to the steps in `parallel`; use `repeat`"),
+        ("{ parallel: [] }", "it needs at least one step"),
+        ("{ parallel: [{ authenticate: admin }] }", "give the step a user with `as`"),
+        ("{ parallel: [{ cal: a }] }", "parallel.0.cal: unknown key; did you mean `call`?"),
+        ("{ call: a, as: admim }", "steps.0.as: `admim`: unknown user; did you mean `admin`?"),
         ("{ httpCalls: x }", "without `httpMocks` or `recordHttp`"),
         ("{ authenticate: nobody }", "`nobody`: unknown user"),
     ];
@@ -191,4 +204,72 @@ fn a_suite_that_cannot_work_is_reported_before_it_runs() {
         "{text}"
     );
     assert_eq!(wrong("tests: []\ntests: []"), "x.yaml:3: duplicate mapping key: tests");
+}
+
+#[test]
+fn every_problem_is_reported_at_once_whatever_its_kind() {
+    let text = wrong(
+        "server: { comand: x, transport: stdo }\nas: admim\nhttpMocks: [{ urlRegex: '(' }]\nvariables: { a: \"${a}\" }\ntests:\n\
+         \x20 - nam: t\n\
+         \x20   steps:\n\
+         \x20     - { cal: x }\n\
+         \x20     - { call: y, expect: [toContainTol: a] }\n\
+         \x20     - { call: y, as: nobody, timeoutMs: soon }\n\
+         \x20 - { name: u, steps: [{ list: tool }, { call: a, count: 2 }], cases: 7 }\n",
+    );
+    for part in [
+        "bad.yaml:1: server.comand: unknown key; did you mean `command`?",
+        "bad.yaml:1: server.transport: `stdo`: unknown value; did you mean `stdio`?",
+        "bad.yaml:2: as: `admim`: unknown user; did you mean `admin`?",
+        "bad.yaml:3: httpMocks.0.urlRegex: this is no regular expression",
+        "bad.yaml:4: variables.a: the variable `a` leads back to itself",
+        "bad.yaml:6: tests.0.nam: unknown key; did you mean `name`?",
+        "bad.yaml:8: tests.0.steps.0.cal: unknown key; did you mean `call`?",
+        "bad.yaml:9: tests.0.steps.1.expect.0: `toContainTol`: unknown expectation; did you mean `toContainTool`?",
+        "bad.yaml:10: tests.0.steps.2.as: `nobody`: unknown user",
+        "bad.yaml:10: tests.0.steps.2.timeoutMs: ",
+        "bad.yaml:11: tests.1.steps.0.list: `tool`: unknown value; did you mean `tools`?",
+        "bad.yaml:11: tests.1.steps.1.count: `count` belongs to `wait`",
+        "bad.yaml:11: tests.1.cases: ",
+    ] {
+        assert!(text.contains(part), "{part}\n{text}");
+    }
+    assert!(!text.contains("this one is none") && !text.contains("exactly one of `command`"), "{text}");
+}
+
+#[test]
+fn unknown_variables_are_found_before_anything_starts() {
+    let suite = Suite::parse(
+        "x.yaml",
+        "server: { command: x, env: { A: \"${ctiy}\" } }\nvariables: { city: Oslo }\nsetup: [{ call: a, save: { shared: /x } }]\n\
+         beforeEach: [{ call: a, with: { own: \"${own}\" }, save: { before: /x } }]\nafterEach: [{ call: \"${saved} ${never}\" }]\ntests:\n\
+         \x20 - name: t\n    variables: { own: \"${shared}\" }\n    steps:\n\
+         \x20     - { call: \"${before} ${own} ${random} ${env.HOME} $${literal}\", save: { saved: /x } }\n\
+         \x20     - { call: \"${saved} ${option}\" }\n\
+         \x20 - { name: \"${n}\", cases: [{ n: 1 }], steps: [{ call: \"${n} ${saved}\" }] }\n",
+    )
+    .unwrap();
+    let mut options = gatewright_testing::suite::RunOptions::default();
+    options.variables.insert("option".into(), 1.into());
+    let text = suite.check(&options).unwrap_err().to_string();
+    let lines: Vec<&str> = text.lines().collect();
+    assert_eq!(lines.len(), 3, "{text}");
+    assert!(
+        lines[0].starts_with("x.yaml:1: server.env.A: `${ctiy}`: unknown variable; did you mean `city`?"),
+        "{text}"
+    );
+    assert!(lines[1].starts_with("x.yaml:5: afterEach.0.call: `${never}`: unknown variable"), "{text}");
+    assert!(lines[2].starts_with("x.yaml:12: tests.1.steps.0.call: `${saved}`: unknown variable"), "{text}");
+}
+
+#[test]
+fn only_true_and_false_are_booleans() {
+    // YAML 1.2: `no`, `y` and `on` are text.
+    let steps = "[{ call: a, with: { country: NO, answer: y, switch: on, yes: yes, is: true } }]";
+    let text = format!(
+        "server: {{ command: x }}\nvariables: {{ a: no }}\ntests: [{{ name: n, skip: off, steps: {steps} }}]"
+    );
+    assert!(Suite::parse("x.yaml", &text).is_ok());
+    let told = wrong("server: { command: x, perTest: yes }\ntests: [{ name: t, steps: [] }]");
+    assert!(told.starts_with("bad.yaml:1: server.perTest: must be `true` or `false`"), "{told}");
 }

@@ -1,6 +1,10 @@
 //! Reports of suites: failures, misbehaving servers, formats.
 
-use gatewright_testing::suite::{RunOptions, Suite, SuiteReport, TestOutcome, junit, readable, tap};
+use std::sync::Mutex;
+
+use gatewright_testing::suite::{
+    Live, LiveFormat, RunOptions, Suite, SuiteReport, TestOutcome, junit, readable, run_all, tap,
+};
 
 use crate::support::{script, suite_of_everything as everything};
 
@@ -218,11 +222,12 @@ async fn all_report_formats_agree() {
     assert_eq!(machine["passed"], false);
     assert_eq!(machine["suites"][0]["tests"][1]["line"], 5);
     assert_eq!(machine["suites"][0]["tests"][1]["outcome"], "failed");
-    // Jenkins' schema (junit-10.xsd) requires `errors`, and has no file or line of a test.
+    assert_eq!(machine["totals"]["failed"], 1);
+    assert_eq!(machine["suites"][0]["tests"][1]["failure"]["step"], "step 1 (call)");
     let xml = junit(std::slice::from_ref(&report));
     assert!(xml.contains("tests=\"3\" failures=\"1\" errors=\"0\" skipped=\"1\""), "{xml}");
-    let cases: Vec<&str> = xml.split("<testcase ").skip(1).collect();
-    assert!(cases.iter().all(|case| !case.contains(" line=") && !case.contains(" file=")), "{xml}");
+    assert!(xml.contains("<testsuites name=\"gatewright test\" tests=\"3\" failures=\"1\""), "{xml}");
+    assert!(xml.contains("name=\"bad\"") && xml.contains("file=\"suite.yaml\" line=\"5\""), "{xml}");
     assert!(tap(&[report]).contains("ok 3 - everything > later # SKIP why"));
 }
 
@@ -245,4 +250,61 @@ async fn a_timeout_with_per_test_reports_the_http_calls_of_its_own_server() {
         assert!(why.contains("\nno HTTP mock wants: GET https://nobody.example/called"), "{why}");
         break;
     }
+}
+
+#[tokio::test]
+async fn a_live_report_has_each_test_when_it_ends() {
+    let suites = [everything(
+        "serial: true\ntests:\n  - { name: good, steps: [] }\n  - { name: \"bad: 50%, or not\", steps: [{ list: tools, expect: [toContainTool: ecko] }] }",
+    )];
+    for (format, parts) in [
+        (
+            LiveFormat::Readable { colours: false },
+            ["everything  suite.yaml\n", "  ✓ good (", "  ✗ bad: 50%, or not (", "\n1 passed, 1 failed\n"],
+        ),
+        (
+            LiveFormat::Tap,
+            ["TAP version 14\n", "ok 1 - everything > good\n", "not ok 2 - everything > bad", "1..2\n"],
+        ),
+        (
+            LiveFormat::Github,
+            [
+                "everything  suite.yaml\n",
+                "  ✓ good (",
+                "::error file=suite.yaml,line=6,title=everything > bad%3A 50%25%2C or not::suite.yaml:6: step 1 (list): toContainTool%0Aexpected: a tool `ecko`%0A",
+                "\n1 passed, 1 failed\n",
+            ],
+        ),
+    ] {
+        let live = Live::new(format, &suites);
+        let text = Mutex::new(live.head(&suites));
+        let add = |more: &str| text.lock().unwrap().push_str(more);
+        let reports =
+            run_all(&suites, &RunOptions::default(), |suite, test| add(&live.test(suite, test))).await;
+        add(&live.end(&reports));
+        let text = text.into_inner().unwrap();
+        let mut rest = text.as_str();
+        for part in parts {
+            let at = rest.find(part).unwrap_or_else(|| panic!("{part:?} is not in\n{text}"));
+            rest = &rest[at + part.len()..];
+        }
+    }
+}
+
+#[tokio::test]
+async fn repeated_notes_are_counted() {
+    let suite = tiny("words", "tests: [{ name: t, steps: [{ list: tools, timeoutMs: 50, repeat: 1 }] }]");
+    let report = suite.run(&RunOptions::default()).await;
+    assert!(
+        why(&report).contains("wrong on the wire: the server sent text that is no JSON: let me see"),
+        "{}",
+        why(&report)
+    );
+    let steps = "{ list: tools }, ".repeat(40);
+    let suite =
+        tiny("twice", &format!("tests: [{{ name: t, steps: [{steps} {{ raw: {{ method: ping }} }}] }}]"));
+    let report = suite.run(&RunOptions::default()).await;
+    report.assert_passed();
+    let notes = &report.tests[0].notes;
+    assert!(notes.len() == 11 && notes[10].starts_with("… and "), "{notes:?}");
 }

@@ -148,6 +148,7 @@ impl Routes {
             }
             Incoming::Closed(reason) => self.close(&reason),
             Incoming::NotJson(text) => self.to_all(|| Incoming::NotJson(text.clone())),
+            Incoming::Violation(violation) => self.to_all(|| Incoming::Violation(violation.clone())),
         }
     }
 

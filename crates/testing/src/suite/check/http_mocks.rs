@@ -20,7 +20,7 @@ impl Findings<'_> {
             }
             (Some(_), None) => {}
         }
-        if mock.required && self.file.server.per_test {
+        if mock.required && self.file.server.per_test && place.starts_with("/httpMocks") {
             self.add(
                 &format!("{place}/required"),
                 "with `perTest` each test has HTTP mocks of its own; use a step `httpCalls`",

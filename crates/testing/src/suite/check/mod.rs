@@ -7,6 +7,7 @@ mod server;
 mod step;
 mod test;
 mod users;
+mod variables;
 
 use std::sync::OnceLock;
 
@@ -14,6 +15,7 @@ use gatewright_findings::{Finding, Schema, escape};
 use serde_json::Value;
 
 use super::{format::SuiteFile, variables::Variables};
+pub(super) use variables::unknown_variables;
 
 /// Predefined users.
 pub(super) const USERS: [&str; 4] = ["admin", "user", "readOnly", "anonymous"];
@@ -38,6 +40,13 @@ pub(super) fn by_schema(value: &Value) -> Vec<Finding> {
 pub(super) fn problems(file: &SuiteFile) -> Vec<Finding> {
     let mut found = Findings { file, all: Vec::new() };
     found.server();
+    found.answers("/answers", &file.answers);
+    if file.users.contains_key("anonymous") {
+        found.add(
+            "/users/anonymous",
+            "`anonymous` is nobody, and sends no credential; give the user another name",
+        );
+    }
     if let Some(user) = &file.user {
         found.user("/as", user);
     }

@@ -3,16 +3,32 @@
 use gatewright_findings::escape;
 
 use super::{Findings, expectation::check_expectation};
-use crate::suite::format::{ACTIONS, Step};
+use crate::suite::format::{ACTIONS, Step, TestEntry};
 
 impl Findings<'_> {
     pub(super) fn steps(&mut self, place: &str, steps: &[Step]) {
         for (number, step) in steps.iter().enumerate() {
-            self.step(&format!("{place}/{number}"), step);
+            self.step(&format!("{place}/{number}"), step, false);
         }
     }
 
-    fn step(&mut self, place: &str, step: &Step) {
+    fn parallel(&mut self, place: &str, steps: &[Step]) {
+        for (number, step) in steps.iter().enumerate() {
+            let place = format!("{place}/parallel/{number}");
+            if step.authenticate.is_some() {
+                self.add(
+                    &place,
+                    "at the same time all steps have one client; give the step a user with `as`",
+                );
+            }
+            self.step(&place, step, true);
+        }
+    }
+
+    fn step(&mut self, place: &str, step: &Step, is_parallel: bool) {
+        if step.copies.is_some() && !is_parallel {
+            self.add(&format!("{place}/copies"), "`copies` belongs to the steps in `parallel`; use `repeat`");
+        }
         let actions = step.actions();
         let action = match actions.as_slice() {
             [one] => *one,
@@ -26,10 +42,17 @@ impl Findings<'_> {
         for (key, present, actions) in [
             ("with", !step.arguments.is_null(), &["call", "get", "notify"][..]),
             ("progress", step.progress.is_some(), &["call"]),
-            ("count", step.count.is_some(), &["wait", "httpCalls"]),
-            ("timeoutMs", step.timeout_ms.is_some(), &["wait", "httpCalls", "log"]),
+            ("count", step.count.is_some(), &["wait", "asked", "httpCalls"]),
+            ("as", step.user.is_some() && action == "parallel", &[]),
         ] {
             if present && !actions.contains(&action) {
+                if actions.is_empty() {
+                    self.add(
+                        &format!("{place}/{key}"),
+                        format!("`{key}` belongs to the steps in `{action}`"),
+                    );
+                    continue;
+                }
                 let actions = actions.iter().map(|one| format!("`{one}`")).collect::<Vec<_>>().join(", ");
                 self.add(
                     &format!("{place}/{key}"),
@@ -37,10 +60,24 @@ impl Findings<'_> {
                 );
             }
         }
+        if let Some(steps) = &step.parallel {
+            if steps.is_empty() {
+                self.add(&format!("{place}/parallel"), "it needs at least one step");
+            }
+            self.parallel(place, steps);
+        }
+        if let Some(user) = &step.user {
+            self.user(&format!("{place}/as"), user);
+        }
         if let Some(user) = &step.authenticate {
             self.user(&format!("{place}/authenticate"), user);
         }
-        if action == "httpCalls" && self.file.http_mocks.is_empty() && self.file.record_http.is_none() {
+        let has_mocks = |test: &TestEntry| !test.http_mocks.is_empty();
+        if action == "httpCalls"
+            && self.file.http_mocks.is_empty()
+            && self.file.record_http.is_none()
+            && !self.file.tests.iter().any(has_mocks)
+        {
             self.add(
                 &format!("{place}/httpCalls"),
                 "nothing sees the server's HTTP calls without `httpMocks` or `recordHttp`",

@@ -4,7 +4,7 @@ use gatewright_findings::escape;
 
 use super::Findings;
 use crate::suite::{
-    format::{MockEntry, TestEntry},
+    format::{AnswerEntry, MockEntry, TestEntry},
     variables::Variables,
 };
 
@@ -17,6 +17,27 @@ impl Findings<'_> {
                 format!("there is a test `{}` already; give it another name", test.name),
             );
         }
+        let has_command = self.file.server.command.is_some();
+        for (key, is_named, problem) in [
+            ("env", !test.env.is_empty(), "a server that runs already has its environment"),
+            ("isolated", test.isolated, "a server that runs already cannot be started for a test"),
+            (
+                "httpMocks",
+                !test.http_mocks.is_empty(),
+                "calls of a server that runs already cannot be mocked",
+            ),
+        ] {
+            if is_named && !has_command {
+                self.add(&format!("{place}/{key}"), format!("{problem}; start it with `command`"));
+            }
+        }
+        if self.file.record_http.is_some() && (test.isolated || !test.env.is_empty()) {
+            self.add(&place, "`recordHttp` belongs to one server; a test with its own cannot use it");
+        }
+        for (at, mock) in test.http_mocks.iter().enumerate() {
+            self.http_mock(&format!("{place}/httpMocks/{at}"), mock);
+        }
+        self.answers(&format!("{place}/answers"), &test.answers);
         if let Some(user) = &test.user {
             self.user(&format!("{place}/as"), user);
         }
@@ -35,6 +56,23 @@ impl Findings<'_> {
             self.mock(&format!("{place}/mocks/{at}"), mock);
         }
         self.steps(&format!("{place}/steps"), &test.steps);
+    }
+
+    pub(super) fn answers(&mut self, place: &str, answers: &[AnswerEntry]) {
+        for (at, answer) in answers.iter().enumerate() {
+            let AnswerEntry { elicitation, sampling, roots, error, method, .. } = answer;
+            let given = [elicitation.is_some(), sampling.is_some(), roots.is_some(), error.is_some()];
+            let place = format!("{place}/{at}");
+            if given.into_iter().filter(|given| *given).count() != 1 {
+                self.add(&place, "it needs exactly one of `elicitation`, `sampling`, `roots` and `error`");
+            }
+            if error.is_some() != method.is_some() {
+                self.add(
+                    &place,
+                    "`error` needs the `method` that it answers, and `method` belongs to `error`",
+                );
+            }
+        }
     }
 
     fn mock(&mut self, place: &str, mock: &MockEntry) {

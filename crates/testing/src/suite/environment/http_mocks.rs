@@ -10,7 +10,7 @@ use crate::{
 
 impl HttpMockEntry {
     /// The mock, with its variables filled in.
-    pub(super) fn options(&self, variables: &Variables) -> Result<HttpMockOptions, String> {
+    pub(in crate::suite) fn options(&self, variables: &Variables) -> Result<HttpMockOptions, String> {
         let mut response = match (&self.json, &self.text) {
             (Some(json), _) => http_response::json(variables.fill(json)?),
             (None, Some(text)) => http_response::text(variables.text(text)?),

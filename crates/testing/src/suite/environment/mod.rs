@@ -4,21 +4,25 @@ mod http_mocks;
 mod server;
 mod users;
 
-use std::path::PathBuf;
+use std::{path::PathBuf, sync::Mutex};
 
 use serde_json::{Value, json};
 use tempfile::NamedTempFile;
 
 pub(super) use server::resolve_path;
 use server::{builder, config_file};
+pub(super) use users::Caller;
 
-use super::{file::Suite, options::RunOptions, upstreams::Upstreams, variables::Variables};
+use super::{
+    file::Suite, format::TestEntry, options::RunOptions, upstreams::Upstreams, variables::Variables,
+};
 use crate::{
+    base::lock,
     client::Mcp,
     http_mock::{self, HttpMock, HttpMockHandle},
     mock_oauth::MockOAuthServer,
     protocol::ClientError,
-    server::Server,
+    server::{Server, Transport},
     shapes::Strict,
     token::Auth,
 };
@@ -33,14 +37,28 @@ pub(super) struct Environment {
     /// Mocks that must be used, with the required number of uses.
     required: Vec<(HttpMockHandle, usize)>,
     protocol_version: Option<String>,
+    /// True for a server over standard input and output, whose process the clients share.
+    is_stdio: bool,
+    /// Protocol violations while the server started.
+    notes: Mutex<Vec<String>>,
+}
+
+/// The number of HTTP calls of the server before a test.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct HttpMark {
+    pub(super) calls: usize,
+    pub(super) unmatched: usize,
+    pub(super) unreachable: usize,
 }
 
 impl Environment {
-    /// Starts everything. The error names what does not start, and the reason.
+    /// Starts everything, for all tests or for one that gets a process of its `own`. The error names what does not start, and the
+    /// reason.
     pub(super) async fn start(
         suite: &Suite,
         options: &RunOptions,
         variables: &Variables,
+        own: Option<&TestEntry>,
     ) -> Result<Self, String> {
         let file = &suite.file;
         let mut section = file.server.clone();
@@ -48,6 +66,10 @@ impl Environment {
             (section.command, section.url, section.base_url) =
                 (options.command.clone(), options.url.clone(), None);
         }
+        if options.url.is_some() && section.transport == Transport::Stdio {
+            section.transport = Transport::StreamableHttp;
+        }
+        let is_stdio = section.transport == Transport::Stdio && section.command.is_some();
         let upstreams = Upstreams::start(&file.upstreams, variables).await?;
         let mut variables = variables.clone();
         variables.known.insert("upstreams".into(), upstreams.addresses());
@@ -65,11 +87,13 @@ impl Environment {
                 .env("IDP_EXPECTED_AUDIENCE", auth.get_audience());
         }
         // The suite's own variables override the issuer's.
-        for (name, value) in &section.env {
+        let more = own.iter().flat_map(|test| &test.env);
+        for (name, value) in section.env.iter().chain(more) {
             builder = builder.env(name, variables.text(value)?);
         }
         let (mut http, mut required) = (None, Vec::new());
-        if !file.http_mocks.is_empty() || file.record_http.is_some() {
+        let own_mocks = file.tests.iter().any(|test| !test.http_mocks.is_empty());
+        if !file.http_mocks.is_empty() || file.record_http.is_some() || own_mocks {
             let mock = http_mock::interceptor().map_err(|error| format!("the HTTP mock: {error}"))?;
             for entry in &file.http_mocks {
                 let handle = mock.mock(entry.options(variables)?);
@@ -81,6 +105,8 @@ impl Environment {
                 let cassette = resolve_path(suite.dir.as_deref(), &variables.text(cassette)?);
                 mock.record(cassette).map_err(|error| error.to_string())?;
             }
+            // Without mocks of the suite, tests that have none are not cut off from the network.
+            mock.allow_passthrough(file.http_mocks.is_empty() && file.record_http.is_none());
             builder = builder.http_mock(&mock);
             http = Some(mock);
         }
@@ -95,7 +121,38 @@ impl Environment {
             _config: config,
             required,
             protocol_version,
+            is_stdio,
+            notes: Mutex::default(),
         })
+    }
+
+    /// Starts the process of a stdio server and waits until it has answered the handshake.
+    pub(super) async fn open(&self, suite: &Suite, variables: &Variables) -> Result<(), String> {
+        if !self.is_stdio {
+            return Ok(());
+        }
+        let caller = self.caller(suite, suite.file.user.as_ref(), variables)?;
+        // Each client checks the answer itself, by its own rules.
+        let client = self.client(&caller, None, Some(&Strict::from(false))).await;
+        let client = client.map_err(|error| format!("the client does not connect: {error}"))?;
+        lock(&self.notes).extend(client.logs().violations());
+        client.disconnect().await;
+        Ok(())
+    }
+
+    /// Protocol violations while the server started, once.
+    pub(super) fn take_notes(&self) -> Vec<String> {
+        std::mem::take(&mut lock(&self.notes))
+    }
+
+    /// The number of HTTP calls so far.
+    pub(super) fn http_mark(&self) -> HttpMark {
+        let Some(http) = &self.http else { return HttpMark::default() };
+        HttpMark {
+            calls: http.calls().len(),
+            unmatched: http.unmatched().len(),
+            unreachable: http.unreachable().len(),
+        }
     }
 
     /// Variables such as `${server.baseUrl}` and `${auth.issuer}`.
@@ -113,11 +170,11 @@ impl Environment {
     /// Creates a client, connected unless the server rejects it.
     pub(super) async fn client(
         &self,
-        token: Option<String>,
+        caller: &Caller,
         cassette: Option<PathBuf>,
         strict: Option<&Strict>,
     ) -> Result<Mcp, ClientError> {
-        let mut client = self.server.client();
+        let mut client = self.server.shared_client();
         if let Some(strict) = strict {
             client = client.strict(strict.clone());
         }
@@ -127,8 +184,11 @@ impl Environment {
         if let Some(version) = &self.protocol_version {
             client = client.protocol_version(version);
         }
-        if let Some(token) = token {
+        if let Some(token) = &caller.token {
             client = client.token(token);
+        }
+        if caller.is_anonymous {
+            client = client.without_credentials();
         }
         client.connect_or_refused().await
     }

@@ -15,6 +15,15 @@ use crate::{
     token::{Auth, TokenFactory, TokenFactoryOptions, TokenOptions},
 };
 
+/// The caller of a client.
+#[derive(Debug, Clone, Default)]
+pub(in crate::suite) struct Caller {
+    /// The bearer token.
+    pub(in crate::suite) token: Option<String>,
+    /// True for `anonymous`, who sends no credential of any kind.
+    pub(in crate::suite) is_anonymous: bool,
+}
+
 impl Environment {
     /// Starts the issuer of tokens, or knows the key of one that is already running.
     pub(super) async fn auth(
@@ -48,39 +57,39 @@ impl Environment {
         Ok((Auth::new(mock.get_token_factory()), Some(mock)))
     }
 
-    /// Creates the token of a user.
-    pub(in crate::suite) fn token(
+    /// The caller that a user is, with a new token.
+    pub(in crate::suite) fn caller(
         &self,
         suite: &Suite,
-        user: &User,
+        user: Option<&User>,
         variables: &Variables,
-    ) -> Result<String, String> {
+    ) -> Result<Caller, String> {
+        let with_token = |token| Ok(Caller { token: Some(token), is_anonymous: false });
         let described = match user {
-            User::Token(one) => return variables.text(&one.token),
-            User::Described(user) => user,
-            User::Named(name) => {
+            None => return Ok(Caller::default()),
+            Some(User::Token(one)) => return with_token(variables.text(&one.token)?),
+            Some(User::Described(user)) => user,
+            Some(User::Named(name)) => {
                 let name = variables.text(name)?;
-                if let Some(user) = suite.file.users.get(&name) {
-                    return self.signed(user, variables);
-                }
                 let users = &self.auth.users;
-                let user = match name.as_str() {
-                    "admin" => users.admin.clone(),
-                    "user" => users.user.clone(),
-                    "readOnly" => users.read_only.clone(),
-                    "anonymous" => TokenOptions::new("anonymous"),
-                    _ => {
+                let user = match (name.as_str(), suite.file.users.get(&name)) {
+                    ("anonymous", _) => return Ok(Caller { token: None, is_anonymous: true }),
+                    (_, Some(user)) => return with_token(self.signed(user, variables)?),
+                    ("admin", None) => &users.admin,
+                    ("user", None) => &users.user,
+                    ("readOnly", None) => &users.read_only,
+                    (name, None) => {
                         let known = USERS.into_iter().chain(suite.file.users.keys().map(String::as_str));
                         return Err(format!(
                             "`{name}`: {}",
-                            gatewright_findings::unknown("user", &name, known)
+                            gatewright_findings::unknown("user", name, known)
                         ));
                     }
                 };
-                return Ok(self.auth.create_token(&user));
+                return with_token(self.auth.create_token(user));
             }
         };
-        self.signed(described, variables)
+        with_token(self.signed(described, variables)?)
     }
 
     fn signed(&self, user: &UserSection, variables: &Variables) -> Result<String, String> {

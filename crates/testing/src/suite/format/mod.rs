@@ -1,6 +1,7 @@
 //! The keys of a suite file, in one file for each section.
 
 mod answers;
+mod cases;
 mod expectation;
 mod http_mocks;
 mod mocks;
@@ -16,11 +17,12 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-pub(super) use answers::ElicitationAction;
+pub(super) use answers::{AnswerEntry, ElicitationAction, ElicitationSection};
+pub(super) use cases::CasesSection;
 pub(super) use http_mocks::HttpMockEntry;
 pub(super) use mocks::{MockEntry, MockError};
 pub(super) use server::ServerSection;
-pub(super) use step::{ACTIONS, List, Step};
+pub(super) use step::{ACTIONS, List, RetrySection, Step};
 pub(super) use test::TestEntry;
 pub(super) use upstreams::{UpstreamAnswer, UpstreamSection};
 pub(super) use users::{AuthSection, IssuerSection, User, UserSection};
@@ -54,6 +56,12 @@ pub(in crate::suite) struct SuiteFile {
     pub(in crate::suite) http_mocks: Vec<HttpMockEntry>,
     /// A cassette of the server's HTTP calls that no mock matches: replayed if the file exists, otherwise recorded.
     pub(in crate::suite) record_http: Option<String>,
+    /// Time limit of each test, and of a response in it, in milliseconds. Default 60000 for a test, 30000 for a response.
+    #[schemars(range(min = 1))]
+    pub(super) timeout_ms: Option<u64>,
+    /// Answers to requests of the server to the client: the first that matches and has uses left is given. A test's own come first.
+    #[serde(default)]
+    pub(super) answers: Vec<AnswerEntry>,
     /// Runs tests one after the other, in the order of the file. Default false: concurrently.
     #[serde(default)]
     pub(in crate::suite) serial: bool,

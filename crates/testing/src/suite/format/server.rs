@@ -47,7 +47,7 @@ pub(in crate::suite) struct ServerSection {
     /// that breaks one fails the test. Default true.
     #[serde(default)]
     pub(in crate::suite) strict: Strict,
-    /// Starts a server for each test. Default false: all tests share one.
+    /// Starts a server for each test. Default false: all tests share one process, also over standard input and output.
     #[serde(default)]
     pub(in crate::suite) per_test: bool,
 }

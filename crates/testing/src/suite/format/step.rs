@@ -42,6 +42,12 @@ pub(in crate::suite) struct Step {
     pub(in crate::suite) log: Option<String>,
     /// Waits for `count` HTTP calls of the server whose URL contains this text. The outcome is an array of them.
     pub(in crate::suite) http_calls: Option<String>,
+    /// Waits for `count` requests of the server to the client of this method, such as `elicitation/create`, counting earlier ones. The
+    /// outcome is an array of them.
+    pub(in crate::suite) asked: Option<String>,
+    /// Runs steps at the same time, with the same client. The outcome is `{succeeded, failed, results}`; if the step has expectations,
+    /// steps in it may fail.
+    pub(in crate::suite) parallel: Option<Vec<Step>>,
     /// Continues as this user.
     pub(in crate::suite) authenticate: Option<User>,
     /// Arguments of `call` and `get`, `params` of `notify`.
@@ -49,10 +55,23 @@ pub(in crate::suite) struct Step {
     pub(in crate::suite) arguments: Value,
     /// Progress token of `call`.
     pub(in crate::suite) progress: Option<Value>,
-    /// The number of events that `wait` and `httpCalls` wait for. Default 1.
+    /// The number of events that `wait`, `asked` and `httpCalls` wait for. Default 1.
     pub(in crate::suite) count: Option<usize>,
-    /// Timeout of `wait`, `log` and `httpCalls`. Default 5000.
+    /// Time limit of the step in milliseconds. Default 5000 for what waits for events; a response has the time that the test has,
+    /// or 30000 if that is the default.
+    #[schemars(range(min = 1))]
     pub(in crate::suite) timeout_ms: Option<u64>,
+    /// Runs the step this often, one after the other: `${repetition}` counts from 1. Default 1.
+    #[schemars(range(min = 1, max = 10000))]
+    pub(in crate::suite) repeat: Option<u32>,
+    /// Within `parallel`: starts the step this often at the same time; `${copy}` counts from 1. Default 1.
+    #[schemars(range(min = 1, max = 1000))]
+    pub(in crate::suite) copies: Option<u32>,
+    /// Repeats the step until its expectations are met.
+    pub(in crate::suite) retry: Option<RetrySection>,
+    /// Sends this step as this user, with a client of its own.
+    #[serde(rename = "as")]
+    pub(in crate::suite) user: Option<User>,
     /// Expectations of the outcome.
     #[serde(default)]
     pub(in crate::suite) expect: Vec<WrittenExpectation>,
@@ -61,9 +80,33 @@ pub(in crate::suite) struct Step {
     pub(in crate::suite) save: BTreeMap<String, String>,
 }
 
+/// Repetition of a step until its expectations are met.
+#[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default, rename_all = "camelCase")]
+pub(in crate::suite) struct RetrySection {
+    /// Time until the last attempt begins, in milliseconds. Default 5000.
+    #[schemars(range(min = 1))]
+    pub(in crate::suite) timeout_ms: Option<u64>,
+    /// Time between attempts in milliseconds. Default 100.
+    pub(in crate::suite) every_ms: Option<u64>,
+}
+
 /// The actions of steps.
-pub(in crate::suite) const ACTIONS: &[&str] =
-    &["list", "call", "read", "get", "raw", "notify", "wait", "listen", "log", "httpCalls", "authenticate"];
+pub(in crate::suite) const ACTIONS: &[&str] = &[
+    "list",
+    "call",
+    "read",
+    "get",
+    "raw",
+    "notify",
+    "wait",
+    "listen",
+    "log",
+    "httpCalls",
+    "asked",
+    "parallel",
+    "authenticate",
+];
 
 impl Step {
     /// The actions this step names; a valid step names one.
@@ -79,9 +122,21 @@ impl Step {
             "listen" => self.listen.is_some(),
             "log" => self.log.is_some(),
             "httpCalls" => self.http_calls.is_some(),
+            "asked" => self.asked.is_some(),
+            "parallel" => self.parallel.is_some(),
             "authenticate" => self.authenticate.is_some(),
             _ => false,
         };
         ACTIONS.iter().filter(named).copied().collect()
+    }
+
+    /// True if what the step observes comes from the server without a request of the client, so that concurrent tests would see it, too.
+    /// Over standard input and output (`is_stdio`) they share a connection.
+    pub(in crate::suite) fn observes_server(&self, is_stdio: bool) -> bool {
+        let waits = self.wait.as_ref().is_some_and(|method| method != "notifications/progress");
+        let is_exact = self.raw.as_ref().is_some_and(|raw| raw.is_string() || raw.get("jsonrpc").is_some());
+        self.http_calls.is_some()
+            || (is_stdio && (waits || is_exact || self.asked.is_some() || self.notify.is_some()))
+            || self.parallel.iter().flatten().any(|step| step.observes_server(is_stdio))
     }
 }

@@ -72,10 +72,19 @@ impl StepRunner<'_> {
         if let Some(url) = &step.http_calls {
             return self.http_calls(&fill(url)?, count, timeout).await;
         }
+        if let Some(method) = &step.asked {
+            let asked = mcp.wait_for_server_requests(&fill(method)?, count, timeout).await;
+            let to_json = |one: RpcRequest| json!({"method": one.method, "params": one.params});
+            return Outcome::of(asked.map(|all| all.into_iter().map(to_json).collect::<Value>()));
+        }
         match &step.authenticate {
             Some(user) => {
-                let token = self.environment.token(self.suite, user, &self.variables)?;
-                Outcome::of(mcp.authenticate(token).await.map(|()| Value::Null))
+                let caller = self.environment.caller(self.suite, Some(user), &self.variables)?;
+                let outcome = match caller.token {
+                    Some(token) => mcp.authenticate(token).await,
+                    None => mcp.forget_token().await,
+                };
+                Outcome::of(outcome.map(|()| Value::Null))
             }
             None => Err("the step does nothing".into()),
         }

@@ -14,7 +14,10 @@ impl StepRunner<'_> {
         timeout: Duration,
     ) -> Result<Outcome, String> {
         let http = self.environment.http.as_ref().ok_or("the suite has no `httpMocks`")?;
-        let matching = || http.calls().into_iter().filter(|call| call.url.contains(url)).collect::<Vec<_>>();
+        let matching = || {
+            let own = http.calls().into_iter().skip(self.since.calls);
+            own.filter(|call| call.url.contains(url)).collect::<Vec<_>>()
+        };
         let enough = async {
             while matching().len() < count {
                 tokio::time::sleep(Duration::from_millis(5)).await;
@@ -23,7 +26,8 @@ impl StepRunner<'_> {
         let in_time = tokio::time::timeout(timeout, enough).await.is_ok();
         let calls = matching();
         if !in_time {
-            let all: Vec<String> = http.calls().iter().map(ToString::to_string).collect();
+            let own = http.calls().into_iter().skip(self.since.calls).take(20);
+            let all: Vec<String> = own.map(|call| call.to_string()).collect();
             return Err(format!(
                 "{count} calls with `{url}` in the URL did not come within {timeout:?}, {} did; all calls: {all:?}",
                 calls.len()

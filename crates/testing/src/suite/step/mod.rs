@@ -1,33 +1,68 @@
 //! Running a step, and checking its outcome.
 
 mod act;
+mod control;
 mod expected;
 mod http_calls;
 mod mocks;
 mod outcome;
+mod parallel;
+mod place;
+mod session;
+
+use std::time::Duration;
 
 use expected::Expected;
 use outcome::Outcome;
+pub(super) use place::Place;
+use serde_json::Value;
 
-use super::{environment::Environment, file::Suite, format::Step, variables::Variables};
+use super::{
+    answers::Answers,
+    environment::{Environment, HttpMark},
+    failure::Failure,
+    file::Suite,
+    format::Step,
+    variables::Variables,
+};
 use crate::{
     client::{Mcp, Subscription},
     matchers::apply,
+    shapes::Strict,
 };
 
-/// Runs steps with one client.
+/// Runs steps with one client, and with further clients of steps that name a user.
 pub(super) struct StepRunner<'a> {
     pub(super) suite: &'a Suite,
     pub(super) environment: &'a Environment,
+    /// The client of the step that runs.
     pub(super) mcp: Mcp,
+    /// The client of steps that name no user.
+    main: Mcp,
+    /// Clients of other users, by how the suite names them.
+    others: Vec<(String, Mcp)>,
     pub(super) variables: Variables,
-    pub(super) subscriptions: Vec<Subscription>,
+    subscriptions: Vec<Subscription>,
+    answers: Answers,
+    /// The step that runs, for reports.
+    pub(super) at: Place,
+    /// HTTP calls from before the test, which it does not see.
+    pub(super) since: HttpMark,
+    /// Time limit of a response, unless its step has its own.
+    pub(super) response_limit: Duration,
+    /// Rules for messages of the server, in place of those of the suite.
+    strict: Option<Strict>,
+    /// True for a step of `parallel`, which shares its client with others at the same time.
+    is_branch: bool,
 }
 
 impl StepRunner<'_> {
-    /// Runs a step and checks its expectations; the error is the first that was not met.
-    pub(super) async fn run(&mut self, step: &Step) -> Result<(), String> {
-        let outcome = self.act(step).await?;
+    /// Runs a step once and checks its expectations; the error is the first that was not met. Returns the outcome as JSON.
+    async fn attempt(&mut self, step: &Step) -> Result<Value, Failure> {
+        let outcome = match &step.parallel {
+            Some(steps) => self.parallel(steps, !step.expect.is_empty()).await?,
+            None => self.act(step).await?,
+        };
         let subject = outcome.subject();
         let expected: Vec<_> =
             step.expect.iter().map(|one| self.expected(&one.0)).collect::<Result<_, _>>()?;
@@ -42,17 +77,17 @@ impl StepRunner<'_> {
             && !failure_expected
         {
             let meant = if matches!(outcome, Outcome::Refused(_)) { "toBeRefused" } else { "toBeError" };
-            return Err(format!("{failure}\nexpect it with `{meant}` when it is meant"));
+            return Err(format!("{failure}\nexpect it with `{meant}` when it is meant").into());
         }
         for Expected { name, negated, matcher } in &expected {
             apply(&**matcher, *negated, &subject).map_err(|mismatch| {
                 let not = if *negated { "not " } else { "" };
-                format!("{not}{name}\n{mismatch}")
+                Failure::mismatch(format!("{not}{name}\n{mismatch}"), &mismatch)
             })?;
         }
         // An unexpected failure must not pass because the step has no expectations.
         if let (Some(failure), false) = (outcome.failure(), failure_expected) {
-            return Err(format!("{failure}\nexpect it with `toBeError` when it is meant"));
+            return Err(format!("{failure}\nexpect it with `toBeError` when it is meant").into());
         }
         let json = subject.json();
         for (name, pointer) in &step.save {
@@ -61,6 +96,6 @@ impl StepRunner<'_> {
                 .ok_or_else(|| format!("`save`: there is nothing at `{pointer}` in {subject}"))?;
             self.variables.known.insert(name.clone(), value.clone());
         }
-        Ok(())
+        Ok(json)
     }
 }

@@ -1,0 +1,25 @@
+//! Workflow commands of GitHub Actions, which show failures beside the lines of the suite.
+
+use crate::{
+    base::text::shorten,
+    suite::results::{TestOutcome, TestReport},
+};
+
+/// Longest message, in characters.
+const LONGEST: usize = 4_000;
+
+/// The annotation of a test that failed; nothing for others.
+pub(super) fn annotation(suite: &str, file: &str, test: &TestReport) -> String {
+    let TestOutcome::Failed(why) = &test.outcome else { return String::new() };
+    let line = test.failure.as_ref().and_then(|failure| failure.line).or(test.line).unwrap_or(1);
+    let title = property(&format!("{suite} > {}", test.name));
+    format!("::error file={},line={line},title={title}::{}\n", property(file), data(&shorten(why, LONGEST)))
+}
+
+fn data(text: &str) -> String {
+    text.replace('%', "%25").replace('\r', "%0D").replace('\n', "%0A")
+}
+
+fn property(text: &str) -> String {
+    data(text).replace(':', "%3A").replace(',', "%2C")
+}

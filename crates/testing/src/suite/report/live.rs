@@ -1,0 +1,82 @@
+//! Reports that are written as tests end.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use super::{github, readable::Style, tap};
+use crate::suite::{
+    file::Suite,
+    results::{SuiteReport, TestReport},
+};
+
+/// Formats of which each test is a part.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LiveFormat {
+    /// Text for people, with colours for a terminal.
+    Readable {
+        /// True for a terminal.
+        colours: bool,
+    },
+    /// Test Anything Protocol, version 14.
+    Tap,
+    /// Text for people with annotations of GitHub Actions.
+    Github,
+}
+
+/// A report that grows while tests run, in the order in which they end.
+#[derive(Debug)]
+pub struct Live {
+    format: LiveFormat,
+    /// True if the names of suites are needed to tell tests apart.
+    has_several: bool,
+    number: AtomicUsize,
+}
+
+impl Live {
+    /// A report of these suites.
+    pub fn new(format: LiveFormat, suites: &[Suite]) -> Self {
+        Self { format, has_several: suites.len() > 1, number: AtomicUsize::new(0) }
+    }
+
+    /// The text before the first test.
+    pub fn head(&self, suites: &[Suite]) -> String {
+        match (self.style(), suites) {
+            (None, _) => tap::VERSION.to_owned(),
+            (Some(style), [suite]) => style.suite(suite.name(), suite.path()),
+            (Some(_), _) => String::new(),
+        }
+    }
+
+    /// The text of a test that has ended.
+    pub fn test(&self, suite: &Suite, test: &TestReport) -> String {
+        let (name, file) = (suite.name(), suite.path());
+        let Some(style) = self.style() else {
+            return tap::line(self.number.fetch_add(1, Ordering::Relaxed) + 1, name, file, test);
+        };
+        let prefix = if self.has_several { format!("{name} > ") } else { String::new() };
+        let annotation = match self.format {
+            LiveFormat::Github => github::annotation(name, file, test),
+            LiveFormat::Readable { .. } | LiveFormat::Tap => String::new(),
+        };
+        format!("{}{annotation}", style.test(&prefix, test))
+    }
+
+    /// The text after the last test.
+    pub fn end(&self, reports: &[SuiteReport]) -> String {
+        match self.style() {
+            Some(style) => format!("\n{}", style.totals(reports)),
+            None => {
+                let interrupted = reports.iter().any(|report| report.interrupted);
+                format!("{}{}", tap::plan(reports), if interrupted { tap::INTERRUPTED } else { "" })
+            }
+        }
+    }
+
+    /// The look of text for people.
+    fn style(&self) -> Option<Style> {
+        match self.format {
+            LiveFormat::Readable { colours } => Some(Style { colours }),
+            LiveFormat::Github => Some(Style { colours: false }),
+            LiveFormat::Tap => None,
+        }
+    }
+}

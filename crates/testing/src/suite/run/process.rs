@@ -1,0 +1,97 @@
+//! A running server on which the steps of `setup` have run, for all tests of a suite or for one.
+
+use std::time::Instant;
+
+use tokio::sync::Mutex;
+
+use crate::suite::{
+    environment::Environment,
+    failure::Failure,
+    file::Suite,
+    format::{Step, TestEntry},
+    options::RunOptions,
+    step::StepRunner,
+    variables::Variables,
+};
+
+/// A running server and the variables that `setup` saved.
+pub(super) struct Process<'a> {
+    suite: &'a Suite,
+    pub(super) environment: Environment,
+    /// Variables without those of the server.
+    base: &'a Variables,
+    /// Variables of the process that runs now.
+    variables: Mutex<Variables>,
+}
+
+impl<'a> Process<'a> {
+    /// Starts the server and runs `setup`.
+    pub(super) async fn begin(
+        suite: &'a Suite,
+        options: &RunOptions,
+        base: &'a Variables,
+        own: Option<&TestEntry>,
+    ) -> Result<Self, Failure> {
+        let environment = Environment::start(suite, options, base, own).await?;
+        let process = Self { suite, environment, base, variables: Mutex::new(base.clone()) };
+        match process.prepare().await {
+            Ok(variables) => *process.variables.lock().await = variables,
+            Err(failure) => {
+                process.environment.server.stop().await;
+                return Err(failure);
+            }
+        }
+        Ok(process)
+    }
+
+    /// The variables of the server and those that `setup` saved. A process over standard input and output that has ended is replaced by
+    /// another one, on which `setup` runs again.
+    pub(super) async fn variables(&self) -> Result<Variables, Failure> {
+        let mut variables = self.variables.lock().await;
+        if !self.environment.server.is_shared_open().await {
+            *variables = self.prepare().await?;
+        }
+        Ok(variables.clone())
+    }
+
+    async fn prepare(&self) -> Result<Variables, Failure> {
+        self.environment.open(self.suite, self.base).await?;
+        let mut variables = self.base.clone();
+        variables.known.extend(self.environment.variables());
+        let saved = self.steps("setup", &self.suite.file.setup, variables).await;
+        saved.map_err(|failure| failure.within("setup: "))
+    }
+
+    /// Runs `teardown` and stops the server. Returns the failures by name. Required mocks count only if all tests ran (`complete`).
+    pub(super) async fn end(&self, complete: bool) -> Vec<(&'static str, Failure, Instant)> {
+        let started = Instant::now();
+        let variables = self.variables.lock().await.clone();
+        let steps = match self.suite.file.teardown.is_empty() {
+            true => Ok(variables),
+            false => self.steps("teardown", &self.suite.file.teardown, variables).await,
+        };
+        self.environment.server.stop().await;
+        if let Some(http) = &self.environment.http {
+            http.save_cassette();
+        }
+        let mocks = self.environment.mock_problems(complete).map(Failure::from);
+        let all = [("teardown", steps.err()), ("mocks", mocks)];
+        all.into_iter().filter_map(|(name, failure)| Some((name, failure?, started))).collect()
+    }
+
+    /// Runs steps outside of tests, with their own client. Returns the variables with those that they saved.
+    async fn steps(&self, name: &str, steps: &[Step], variables: Variables) -> Result<Variables, Failure> {
+        if steps.is_empty() {
+            return Ok(variables);
+        }
+        let user = self.suite.file.user.as_ref();
+        let mut runner = StepRunner::connect(self.suite, &self.environment, user, variables, None).await?;
+        let outcome = runner.answer(None).map_err(Failure::from);
+        let outcome = match outcome {
+            Ok(()) => runner.run_all(&format!("/{name}"), steps).await,
+            failed => failed,
+        };
+        runner.disconnect().await;
+        outcome.map(|()| runner.variables)
+    }
+}
