@@ -256,7 +256,13 @@ pub struct TestArgs {
     /// Also write TAP to this file.
     #[arg(long, value_name = "FILE")]
     pub tap: Option<PathBuf>,
-    /// Run again when a suite or a file beside it changes, until Ctrl-C.
+    /// Begin no further test after one that failed. Running tests end, and `teardown` runs.
+    #[arg(long)]
+    pub fail_fast: bool,
+    /// Run only the tests that failed in the last run in this directory; if none did, all.
+    #[arg(long)]
+    pub last_failed: bool,
+    /// Run again when a suite or a file beside it changes, until Ctrl-C: the changed suites, or all if another file changed.
     #[arg(long)]
     pub watch: bool,
     /// Print the selected tests without running them.
@@ -278,4 +284,6 @@ pub enum TestFormat {
     Junit,
     /// JSON.
     Json,
+    /// Text for people, with annotations of GitHub Actions.
+    Github,
 }

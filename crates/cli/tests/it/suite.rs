@@ -90,7 +90,8 @@ async fn a_suite_that_holds_passes_with_exit_code_0() {
     let suites = Suites::new(&[("demo.suite.yaml", GOOD)]);
     let ran = suites.run(&["demo.suite.yaml"]).await;
     assert_eq!(ran.code, 0, "{}{}", ran.out, ran.err);
-    assert!(ran.out.starts_with("the demo  demo.suite.yaml\n  ✓ lists the meta-tools ("), "{}", ran.out);
+    assert!(ran.out.starts_with("the demo  demo.suite.yaml\n  ✓ "), "{}", ran.out);
+    assert!(ran.out.contains("\n  ✓ lists the meta-tools ("), "{}", ran.out);
     assert!(ran.out.ends_with("\n2 passed\n"), "{}", ran.out);
 }
 
@@ -127,7 +128,13 @@ async fn every_format_is_printed() {
     assert_eq!((&body["passed"], &body["suites"][0]["leftOut"]), (&true.into(), &1.into()), "{body:#}");
     assert_eq!(body["suites"][0]["tests"][0]["outcome"], "passed");
     let tap = suites.run(&["good.suite.yaml", "--format", "tap"]).await.out;
-    assert!(tap.starts_with("TAP version 14\n1..2\nok 1 - the demo > lists the meta-tools\n"), "{tap}");
+    assert!(tap.starts_with("TAP version 14\nok 1 - the demo > ") && tap.ends_with("\n1..2\n"), "{tap}");
+    let bad = Suites::new(&[("bad.suite.yaml", BAD)]);
+    let github = bad.run(&["bad.suite.yaml", "--format", "github"]).await.out;
+    assert!(
+        github.contains("\n::error file=bad.suite.yaml,line=6,title=bad > wants what is not there::"),
+        "{github}"
+    );
     let junit = suites.run(&["good.suite.yaml", "--format", "junit", "--filter", "finds"]).await.out;
     assert!(junit.starts_with("<?xml") && junit.contains("tests=\"1\" failures=\"0\""), "{junit}");
     let list = suites.run(&[".", "--list"]).await;
@@ -179,7 +186,12 @@ async fn variables_and_the_environment_reach_the_steps() {
     let ran = suites.run(&["v.yaml", "--var", "who=Ada", "--var", "n=[7]"]).await;
     assert_eq!(ran.code, 0, "{}{}", ran.out, ran.err);
     let ran = suites.run(&["v.yaml"]).await;
-    assert!(ran.code == 1 && ran.out.contains("`${who}`: unknown variable"), "{}", ran.out);
+    assert!(
+        ran.code == 2
+            && ran.err.contains("v.yaml:7: tests.0.steps.0.with.script: `${who}`: unknown variable"),
+        "{}",
+        ran.err
+    );
 }
 
 #[tokio::test]
@@ -247,4 +259,73 @@ async fn the_schema_of_suites_is_printed() {
     let output = Command::new(gatewright()).args(["schema", "--suite"]).output().await.unwrap();
     let schema: Value = serde_json::from_slice(&output.stdout).unwrap();
     assert_eq!(schema["title"], "Gatewright test suite");
+}
+
+#[tokio::test]
+async fn an_interrupted_run_writes_its_reports() {
+    let text = "DEMO\nserial: true\ntests:\n  - { name: first, steps: [{ list: tools }] }\n  - name: endless\n    steps: [{ wait: never, timeoutMs: 600000 }]\n  - { name: last, steps: [] }\n";
+    let suites = Suites::new(&[("slow.yaml", text)]);
+    let mut child = suites
+        .command(&["slow.yaml", "--junit", "j.xml", "--format", "tap"])
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+    let mut printed = Vec::new();
+    // The first test is reported before the run ends.
+    while let Some(line) = lines.next_line().await.unwrap() {
+        if line == "ok 1 - slow.yaml > first" {
+            let pid = child.id().unwrap().to_string();
+            assert!(Command::new("kill").args(["-TERM", &pid]).status().await.unwrap().success());
+        }
+        printed.push(line);
+    }
+    assert_eq!(child.wait().await.unwrap().code(), Some(1));
+    assert_eq!(&printed[printed.len() - 2..], ["1..3", "Bail out! the run was interrupted"]);
+    let junit = std::fs::read_to_string(suites.path("j.xml")).unwrap();
+    assert!(junit.contains("tests=\"3\" failures=\"1\" errors=\"0\" skipped=\"1\""), "{junit}");
+    assert!(junit.contains("the run was interrupted"), "{junit}");
+}
+
+#[tokio::test]
+async fn the_tests_that_failed_last_run_again_alone() {
+    let suites = Suites::new(&[(
+        "s.yaml",
+        "DEMO\nserial: true\ntests:\n  - { name: good, steps: [] }\n  - { name: bad, steps: [{ call: nope }] }\n  - { name: after, steps: [] }\n",
+    )]);
+    let cache = suites.path("cache");
+    let run = async |args: &[&str]| {
+        let output = suites.command(args).env("XDG_CACHE_HOME", &cache).output().await.unwrap();
+        (output.status.code().unwrap(), String::from_utf8(output.stdout).unwrap())
+    };
+    let (code, text) = run(&["s.yaml", "--fail-fast"]).await;
+    assert!(code == 1 && text.ends_with("1 passed, 1 failed, 1 skipped\n"), "{text}");
+    assert!(text.contains("- after (skipped: not run: an earlier test failed)"), "{text}");
+    let (code, text) = run(&["s.yaml", "--last-failed"]).await;
+    assert!(code == 1 && text.ends_with("0 passed, 1 failed, 2 left out\n"), "{text}");
+    let fixed =
+        std::fs::read_to_string(suites.path("s.yaml")).unwrap().replace("{ call: nope }", "{ list: tools }");
+    std::fs::write(suites.path("s.yaml"), fixed).unwrap();
+    assert_eq!(run(&["s.yaml", "--last-failed"]).await.0, 0);
+    let (_, text) = run(&["s.yaml", "--last-failed"]).await;
+    assert!(text.ends_with("3 passed\n"), "{text}");
+}
+
+#[tokio::test]
+async fn children_keep_the_paths_of_python_and_node_beside_http_mocks() {
+    let server = concat!(env!("CARGO_MANIFEST_DIR"), "/../testing/tests/servers/bank.mjs");
+    let text = format!(
+        "server: {{ command: {server}, transport: stdio, args: [--stdio] }}\nhttpMocks: [{{ url: x }}]\ntests:\n  - name: t\n    steps:\n\
+         \x20     - {{ call: env, with: {{ name: PYTHONPATH }}, expect: [toHaveTextContent: \":/somewhere/python\"] }}\n\
+         \x20     - {{ call: env, with: {{ name: NODE_OPTIONS }}, expect: [toHaveTextContent: \" --no-deprecation\", toHaveTextContent: \"--require\"] }}\n"
+    );
+    let suites = Suites::new(&[("s.yaml", &text)]);
+    let output = suites
+        .command(&["s.yaml"])
+        .env("PYTHONPATH", "/somewhere/python")
+        .env("NODE_OPTIONS", "--no-deprecation")
+        .output()
+        .await
+        .unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stdout));
 }

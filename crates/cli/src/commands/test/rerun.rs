@@ -43,9 +43,11 @@ impl Rerun {
         self.written = changed;
     }
 
-    /// Returns true if the files, in the state `now`, require another run.
-    pub fn is_due(&self, now: &FileStates) -> bool {
-        changes(&self.known, now).iter().any(|file| !self.outputs.contains(file))
+    /// Returns the files that, in the state `now`, require another run.
+    pub fn due(&self, now: &FileStates) -> BTreeSet<PathBuf> {
+        let mut changed = changes(&self.known, now);
+        changed.retain(|file| !self.outputs.contains(file));
+        changed
     }
 }
 
@@ -75,6 +77,12 @@ mod tests {
         all.iter().map(|(name, size)| (PathBuf::from(name), (None, *size))).collect()
     }
 
+    impl Rerun {
+        fn is_due_now(&self, now: &FileStates) -> bool {
+            !self.due(now).is_empty()
+        }
+    }
+
     fn after_a_run(before: &[(&str, u64)], after: &[(&str, u64)]) -> Rerun {
         let mut rerun = Rerun::default();
         rerun.ran(files(before), &files(after));
@@ -84,7 +92,7 @@ mod tests {
     #[test]
     fn nothing_is_due_while_nothing_changes() {
         let all = [("a.suite.yaml", 1), ("server.mjs", 1), ("data.json", 1)];
-        assert!(!after_a_run(&all, &all).is_due(&files(&all)));
+        assert!(!after_a_run(&all, &all).is_due_now(&files(&all)));
     }
 
     #[test]
@@ -96,7 +104,7 @@ mod tests {
             &[("a.yaml", 2), ("b.json", 1)],
             &[("a.yaml", 1), ("b.json", 2)],
         ] {
-            assert!(rerun.is_due(&files(now)), "{now:?}");
+            assert!(rerun.is_due_now(&files(now)), "{now:?}");
         }
     }
 
@@ -105,10 +113,10 @@ mod tests {
         for (before, after) in [(1, 2), (0, 1)] {
             let before = if before == 0 { vec![] } else { vec![("server.mjs", before)] };
             let after = [("server.mjs", after)];
-            assert!(after_a_run(&before, &after).is_due(&files(&after)), "{before:?}");
+            assert!(after_a_run(&before, &after).is_due_now(&files(&after)), "{before:?}");
         }
         let (before, after) = ([("data.json", 1)], [("data.json", 2)]);
-        assert!(after_a_run(&before, &after).is_due(&files(&after)));
+        assert!(after_a_run(&before, &after).is_due_now(&files(&after)));
     }
 
     #[test]
@@ -117,9 +125,9 @@ mod tests {
             let at = |size| files(&[(name, size)]);
             let mut rerun = Rerun::default();
             rerun.ran(at(1), &at(2));
-            assert!(rerun.is_due(&at(2)), "a person may have changed {name}");
+            assert!(rerun.is_due_now(&at(2)), "a person may have changed {name}");
             rerun.ran(at(2), &at(3));
-            assert_eq!(rerun.is_due(&at(3)), due, "{name}");
+            assert_eq!(rerun.is_due_now(&at(3)), due, "{name}");
         }
     }
 
@@ -130,7 +138,7 @@ mod tests {
         rerun.ran(at(1), &at(2));
         rerun.ran(at(2), &at(2));
         rerun.ran(at(2), &at(3));
-        assert!(rerun.is_due(&at(3)));
+        assert!(rerun.is_due_now(&at(3)));
     }
 
     #[test]
@@ -138,17 +146,17 @@ mod tests {
         let mut rerun = Rerun::default();
         let suite = ("a.suite.yaml", 1);
         rerun.ran(files(&[suite]), &files(&[suite, ("1.log", 5)]));
-        assert!(!rerun.is_due(&files(&[suite, ("1.log", 5)])));
-        assert!(rerun.is_due(&files(&[suite, ("1.log", 6)])), "changed after the run");
+        assert!(!rerun.is_due_now(&files(&[suite, ("1.log", 5)])));
+        assert!(rerun.is_due_now(&files(&[suite, ("1.log", 6)])), "changed after the run");
         rerun.ran(files(&[suite, ("1.log", 5)]), &files(&[suite, ("1.log", 5), ("2.log", 5)]));
-        assert!(!rerun.is_due(&files(&[suite, ("1.log", 5), ("2.log", 5)])));
+        assert!(!rerun.is_due_now(&files(&[suite, ("1.log", 5), ("2.log", 5)])));
     }
 
     #[test]
     fn the_reports_of_a_run_are_never_due() {
         let mut rerun = Rerun::new([PathBuf::from("./out/./report.xml")].iter());
         rerun.ran(files(&[]), &files(&[("out/report.xml", 1)]));
-        assert!(!rerun.is_due(&files(&[("out/report.xml", 2)])));
-        assert!(!rerun.is_due(&files(&[])));
+        assert!(!rerun.is_due_now(&files(&[("out/report.xml", 2)])));
+        assert!(!rerun.is_due_now(&files(&[])));
     }
 }
