@@ -74,7 +74,10 @@ pub use gatewright_testing_macros::test;
 pub use http_mock::{
     HttpCall, HttpMock, HttpMockHandle, HttpMockOptions, HttpResponse, UrlMatcher, http_response,
 };
-pub use matchers::{AsSubject, Expect, Match, Mismatch, Subject, expect, json_diff};
+pub use matchers::{
+    AsSubject, Expect, Latency, LogMessage, Match, Message, Mismatch, NumberRange, Recorded, Snapshot,
+    Subject, expect, json_diff,
+};
 #[cfg(feature = "oauth")]
 pub use mock_oauth::{
     Endpoint, Fault, MockCimdClientOptions, MockCimdServer, MockCimdServerInfo, MockCimdServerOptions,

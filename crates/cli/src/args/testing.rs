@@ -256,6 +256,9 @@ pub struct TestArgs {
     /// Also write TAP to this file.
     #[arg(long, value_name = "FILE")]
     pub tap: Option<PathBuf>,
+    /// Write snapshots and latency baselines, beside the suites, instead of comparing with them.
+    #[arg(long)]
+    pub update: bool,
     /// Begin no further test after one that failed. Running tests end, and `teardown` runs.
     #[arg(long)]
     pub fail_fast: bool,

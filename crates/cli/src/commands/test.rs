@@ -48,6 +48,7 @@ fn options(args: &TestArgs, stop: &CancellationToken) -> RunOptions {
         programs: std::env::current_exe().map(|own| ("gatewright".to_owned(), own)).into_iter().collect(),
         command: args.server.clone(),
         url: args.url.clone(),
+        update: args.update,
         fail_fast: args.fail_fast,
         stop: stop.clone(),
         ..RunOptions::default()

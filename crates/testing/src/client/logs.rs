@@ -4,7 +4,10 @@ use std::{sync::Mutex, time::SystemTime};
 
 use serde_json::Value;
 
-use crate::base::lock;
+use crate::{
+    base::lock,
+    matchers::{AsSubject, Recorded, Subject},
+};
 
 /// Severity of a message (RFC 5424).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, serde::Serialize, serde::Deserialize)]
@@ -34,6 +37,18 @@ pub struct LogEntry {
     /// Time of receipt.
     pub timestamp: SystemTime,
 }
+
+macro_rules! recorded {
+    ($($list:ty),+) => {$(
+        impl AsSubject for $list {
+            fn as_subject(&self) -> Subject<'_> {
+                Subject::Recorded(Recorded::of(self))
+            }
+        }
+    )+};
+}
+
+recorded!([LogEntry], Vec<LogEntry>);
 
 /// The logger of the client's own entries.
 const CLIENT: &str = "client";

@@ -69,7 +69,7 @@ impl Mcp {
     }
 
     /// Requests of the server to the client, oldest first: `elicitation/create`, `sampling/createMessage`, `roots/list`, `ping`.
-    /// Includes input that a server of 2026-07-28 requests in its responses.
+    /// Includes the input that a server of 2026-07-28 requests in its responses, with the key of the request as its id.
     pub fn server_requests(&self) -> Vec<RpcRequest> {
         self.engine.recorder.requests.all()
     }

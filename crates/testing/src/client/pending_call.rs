@@ -5,7 +5,9 @@ use std::sync::Arc;
 use serde_json::Value;
 use tokio::task::AbortHandle;
 
-use super::{connection::Connection, engine::Engine, pending_requests::PendingResponse, trace::Timer};
+use super::{
+    connection::Connection, engine::Engine, pending_requests::PendingResponse, recorder::Mark, trace::Timer,
+};
 use crate::{
     base::lock,
     protocol::{ClientError, RpcRequest, ToolResult},
@@ -21,8 +23,8 @@ pub struct PendingCall {
     pub(super) response: PendingResponse,
     pub(super) sending: AbortHandle,
     pub(super) timer: Timer,
-    /// The index of the first notification after the request.
-    pub(super) first_notification: usize,
+    /// The moment of the request.
+    pub(super) mark: Mark,
 }
 
 impl std::fmt::Debug for PendingCall {
@@ -74,7 +76,7 @@ impl PendingCall {
             Err(ClientError::Rpc { error, .. }) => Err(error),
             Err(error) => return Err(error),
         };
-        let notifications = self.engine.recorder.notifications.since(self.first_notification);
-        Ok(ToolResult::new(outcome).observed(duration_ms, notifications, &token))
+        let received = self.engine.recorder.since(self.mark);
+        Ok(ToolResult::new(outcome).observed(duration_ms, received, &token))
     }
 }

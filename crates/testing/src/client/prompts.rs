@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use serde_json::{Value, json};
+use serde::Serialize;
+use serde_json::json;
 
 use super::{engine::Engine, tools::list};
 use crate::protocol::{ClientError, Prompt, PromptResult};
@@ -22,11 +23,15 @@ impl Prompts<'_> {
         list(self.engine, "prompts/list", "prompts", Prompt::read).await
     }
 
-    /// Gets a prompt. `arguments` is an object of strings, or null.
+    /// Gets a prompt. Arguments are an object of strings, as anything that can be written as JSON, or `()` for none.
     ///
     /// # Errors
     /// The prompt does not exist, an argument is invalid, or the server fails.
-    pub async fn get(self, name: &str, arguments: Value) -> Result<PromptResult, ClientError> {
+    ///
+    /// # Panics
+    /// The arguments cannot be written as JSON, such as a map whose keys are no texts.
+    pub async fn get(self, name: &str, arguments: impl Serialize) -> Result<PromptResult, ClientError> {
+        let arguments = serde_json::to_value(arguments).expect("the arguments can be written as JSON");
         let mut params = json!({"name": name});
         if !arguments.is_null() {
             params["arguments"] = arguments;

@@ -6,6 +6,7 @@ use std::sync::Mutex;
 use super::{handlers::Handlers, logs::Logs, notifications::Notifications, server_requests::ServerRequests};
 use crate::{
     base::{lock, text::shorten},
+    protocol::{Notification, RpcRequest},
     shapes::Checker,
 };
 
@@ -24,7 +25,23 @@ pub(super) struct Recorder {
     pub(super) shapes: Checker,
 }
 
+/// A moment in the record: what came before is not of a later call.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Mark {
+    notifications: usize,
+    requests: usize,
+}
+
 impl Recorder {
+    pub(super) fn mark(&self) -> Mark {
+        Mark { notifications: self.notifications.len(), requests: self.requests.len() }
+    }
+
+    /// Notifications and requests of the server since a moment.
+    pub(super) fn since(&self, mark: Mark) -> (Vec<Notification>, Vec<RpcRequest>) {
+        (self.notifications.since(mark.notifications), self.requests.since(mark.requests))
+    }
+
     /// A likely reason for a missing response; empty, or text to append to an error.
     pub(super) fn hint(&self) -> String {
         match lock(&self.not_json).last() {

@@ -28,6 +28,14 @@ impl ServerRequests {
         lock(&self.all).clone()
     }
 
+    pub(super) fn len(&self) -> usize {
+        lock(&self.all).len()
+    }
+
+    pub(super) fn since(&self, start: usize) -> Vec<RpcRequest> {
+        lock(&self.all).get(start..).map(<[_]>::to_vec).unwrap_or_default()
+    }
+
     pub(super) fn push(&self, request: RpcRequest) {
         lock(&self.all).push(request);
         self.count.send_modify(|count| *count += 1);

@@ -3,6 +3,7 @@
 use std::{future::IntoFuture, sync::Arc};
 
 use futures::future::BoxFuture;
+use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::{engine::Engine, pending_call::PendingCall, trace::Timer};
@@ -26,8 +27,16 @@ impl<'a> Tools<'a> {
         list(self.engine, "tools/list", "tools", Tool::read).await
     }
 
-    /// Calls a tool. If the tool or the call fails, the outcome is not an `Err` but a [`ToolResult`] with `is_error`.
-    pub fn call(self, name: &str, arguments: Value) -> ToolCall<'a> {
+    /// Calls a tool. Arguments are anything that can be written as JSON: `json!({…})`, a struct, or `()` for none. If the tool or the
+    /// call fails, the outcome is not an `Err` but a [`ToolResult`] with `is_error`.
+    ///
+    /// # Panics
+    /// The arguments cannot be written as JSON, such as a map whose keys are no texts.
+    pub fn call(self, name: &str, arguments: impl Serialize) -> ToolCall<'a> {
+        let mut arguments = serde_json::to_value(arguments).expect("the arguments can be written as JSON");
+        if arguments.is_null() {
+            arguments = json!({});
+        }
         let params = json!({"name": name, "arguments": arguments});
         ToolCall { engine: self.engine, params }
     }
@@ -62,10 +71,10 @@ impl ToolCall<'_> {
     pub async fn begin(self) -> Result<PendingCall, ClientError> {
         let timer = Timer::start();
         let request = self.engine.numbered("tools/call", self.params);
-        let first_notification = self.engine.recorder.notifications.len();
+        let mark = self.engine.recorder.mark();
         let (connection, response, sending) = self.engine.begin_in_background(&request).await?;
         let engine = self.engine.clone();
-        Ok(PendingCall { engine, connection, request, response, sending, timer, first_notification })
+        Ok(PendingCall { engine, connection, request, response, sending, timer, mark })
     }
 }
 
@@ -76,14 +85,14 @@ impl<'a> IntoFuture for ToolCall<'a> {
     fn into_future(self) -> Self::IntoFuture {
         Box::pin(async move {
             let token = self.params["_meta"]["progressToken"].clone();
-            let notifications = &self.engine.recorder.notifications;
-            let (first, timer) = (notifications.len(), Timer::start());
+            let recorder = &self.engine.recorder;
+            let (mark, timer) = (recorder.mark(), Timer::start());
             let outcome = match self.engine.call("tools/call", self.params).await {
                 Ok(result) => Ok(result),
                 Err(ClientError::Rpc { error, .. }) => Err(error),
                 Err(error) => return Err(error),
             };
-            Ok(ToolResult::new(outcome).observed(timer.elapsed_ms(), notifications.since(first), &token))
+            Ok(ToolResult::new(outcome).observed(timer.elapsed_ms(), recorder.since(mark), &token))
         })
     }
 }

@@ -9,6 +9,7 @@ use serde_json::Value;
 
 use crate::{
     base::{lock, text::shorten},
+    matchers::{AsSubject, Recorded, Subject},
     protocol::{ClientError, RpcRequest, RpcResponse},
 };
 
@@ -55,6 +56,20 @@ impl std::fmt::Display for RequestTrace {
         }
     }
 }
+
+macro_rules! recorded {
+    ($($list:ty),+) => {$(
+        /// The requests as a recorded list, with their durations.
+        impl AsSubject for $list {
+            fn as_subject(&self) -> Subject<'_> {
+                let durations_ms = self.iter().map(|one| one.duration_ms).collect();
+                Subject::Recorded(Recorded { durations_ms, ..Recorded::of(self) })
+            }
+        }
+    )+};
+}
+
+recorded!([RequestTrace], Vec<RequestTrace>);
 
 /// The start of a request, for its entry in the trace.
 #[derive(Debug, Clone, Copy)]

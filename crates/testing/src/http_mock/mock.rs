@@ -125,11 +125,22 @@ impl HttpMock {
         lock(&self.proxy.recorder).expectations.iter().filter_map(|one| one.missing()).collect()
     }
 
-    /// Checks that every mock with `times` was used that often and that every request matched a mock.
+    /// Requires that every mock with `times` was used that often and that every request matched a mock.
+    ///
+    /// # Panics
+    /// With the list of unused mocks and unmatched requests.
+    #[track_caller]
+    pub fn assert_done(&self) {
+        if let Err(unmet) = self.check_done() {
+            panic!("{unmet}");
+        }
+    }
+
+    /// The same as [`HttpMock::assert_done`], without a panic.
     ///
     /// # Errors
     /// Lists unused mocks and unmatched requests.
-    pub fn assert_done(&self) -> Result<(), UnmetExpectations> {
+    pub fn check_done(&self) -> Result<(), UnmetExpectations> {
         let unmet = UnmetExpectations { pending: self.missing(), unmatched: self.unmatched() };
         if unmet.pending.is_empty() && unmet.unmatched.is_empty() { Ok(()) } else { Err(unmet) }
     }

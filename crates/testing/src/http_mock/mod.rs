@@ -5,7 +5,7 @@
 //! [`HttpMock::client`]. One proxy per test: it sees the calls of that test only.
 //!
 //! Mocks are tried in the order they were added; the first one that matches and has uses left responds. An unmatched request
-//! gets status 599 with a text that names it, and [`HttpMock::assert_done`] fails.
+//! gets status 599 with a text that names it, and [`HttpMock::assert_done`] panics.
 //!
 //! Not covered: HTTP/2, WebSockets, clients with built-in root certificates (Rust's `webpki-roots`) and calls to this machine
 //! itself, which bypass the proxy (`NO_PROXY`).

@@ -1,16 +1,14 @@
-//! Matchers of content: texts, images, resources, media types, messages, JSON.
+//! Matchers of content: texts, images, resources, media types, messages.
 
 use serde_json::Value;
 
 use super::{
-    diff::json_diff,
     matching::Match,
     mismatch::{Mismatch, Outcome},
     registry::{
         ContainsText, HasImageContent, HasMessages, HasMimeType, HasResourceContent, HasRole, HasTextContent,
-        MatchesJson,
     },
-    subject::Subject,
+    subject::{Subject, in_blocks},
 };
 use crate::base::text::shorten;
 
@@ -79,31 +77,8 @@ impl Match for HasRole {
     }
 }
 
-/// Compares with `structuredContent` or the text of a tool result or resource, and with the wire form of other values.
-impl Match for MatchesJson {
-    fn check(&self, subject: &Subject<'_>) -> Outcome {
-        let actual = match subject {
-            Subject::ToolResult(result) => result.json().unwrap_or_else(|_| result.raw.clone()),
-            Subject::ResourceContent(content) => content.json().unwrap_or_else(|_| content.raw.clone()),
-            other => other.json(),
-        };
-        let differences = json_diff(&self.0, &actual);
-        match differences.is_empty() {
-            true => Ok(()),
-            false => Err(Mismatch::new(self.0.to_string(), shorten(&actual.to_string(), 800))
-                .hint(Some(differences.join("\n          ")))),
-        }
-    }
-}
-
 fn blocks(subject: &Subject<'_>) -> Result<Vec<Value>, Mismatch> {
     subject.blocks().ok_or_else(|| subject.unsupported("something with content"))
-}
-
-/// Values of `key` in content blocks and in the resources embedded in them.
-fn in_blocks(blocks: &[Value], key: &str) -> Vec<String> {
-    let of = |block: &Value| block[key].as_str().or(block["resource"][key].as_str()).map(str::to_owned);
-    blocks.iter().filter_map(of).collect()
 }
 
 fn has_text(subject: &Subject<'_>, text: Option<&str>) -> Outcome {

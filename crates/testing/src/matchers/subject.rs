@@ -1,13 +1,15 @@
 //! The types of values that matchers check.
 
+use std::time::Duration;
+
 use serde_json::Value;
 
 use super::mismatch::Mismatch;
 use crate::{
     base::text::shorten,
     protocol::{
-        ClientError, Prompt, PromptMessage, PromptResult, Resource, ResourceContent, ResourceTemplate,
-        RpcResponse, Tool, ToolResult,
+        ClientError, Notification, Prompt, PromptMessage, PromptResult, Resource, ResourceContent,
+        ResourceTemplate, RpcRequest, RpcResponse, Tool, ToolResult,
     },
 };
 
@@ -27,6 +29,24 @@ pub enum Subject<'a> {
     RpcResponse(&'a RpcResponse),
     ClientError(&'a ClientError),
     Json(&'a Value),
+    Recorded(Recorded),
+}
+
+/// A recorded list: requests, notifications or log entries of a server, or requests of a client with their durations.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Recorded {
+    /// The entries, oldest first.
+    pub items: Vec<Value>,
+    /// The durations of the entries that have one, in milliseconds.
+    pub durations_ms: Vec<f64>,
+}
+
+impl Recorded {
+    /// A list without durations.
+    pub(crate) fn of<T: serde::Serialize>(items: &[T]) -> Self {
+        let items = items.iter().map(|one| serde_json::to_value(one).unwrap_or_default()).collect();
+        Self { items, durations_ms: Vec::new() }
+    }
 }
 
 /// Values that [`expect`](super::expect) accepts.
@@ -59,6 +79,35 @@ subjects! {
     Value => Json,
 }
 
+macro_rules! recorded {
+    ($($record:ty),+ $(,)?) => {$(
+        impl AsSubject for $record {
+            fn as_subject(&self) -> Subject<'_> {
+                Subject::Recorded(Recorded::of(self))
+            }
+        }
+    )+};
+}
+
+recorded! { [Notification], Vec<Notification>, [RpcRequest], Vec<RpcRequest> }
+
+/// Durations measured elsewhere.
+impl AsSubject for [Duration] {
+    fn as_subject(&self) -> Subject<'_> {
+        let durations_ms: Vec<f64> = self.iter().map(|one| one.as_secs_f64() * 1e3).collect();
+        Subject::Recorded(Recorded {
+            items: durations_ms.iter().map(|ms| (*ms).into()).collect(),
+            durations_ms,
+        })
+    }
+}
+
+impl AsSubject for Vec<Duration> {
+    fn as_subject(&self) -> Subject<'_> {
+        self.as_slice().as_subject()
+    }
+}
+
 impl AsSubject for Subject<'_> {
     fn as_subject(&self) -> Subject<'_> {
         self.clone()
@@ -79,6 +128,7 @@ impl Subject<'_> {
             Self::RpcResponse(_) => "a JSON-RPC answer",
             Self::ClientError(_) => "an error of the client",
             Self::Json(_) => "a JSON value",
+            Self::Recorded(_) => "a recorded list",
         }
     }
 
@@ -102,6 +152,29 @@ impl Subject<'_> {
                 None => one.to_string().into(),
             },
             Self::Json(one) => (*one).clone(),
+            Self::Recorded(list) => Value::Array(list.items.clone()),
+        }
+    }
+
+    /// The data that the value carries: `structuredContent` of a tool result, or the JSON in its text or that of a resource. Of other
+    /// values the wire form.
+    pub fn data(&self) -> Value {
+        match self {
+            Self::ToolResult(result) => result.json().unwrap_or_else(|_| result.raw.clone()),
+            Self::ResourceContent(content) => content.json().unwrap_or_else(|_| content.raw.clone()),
+            other => other.json(),
+        }
+    }
+
+    /// The texts of content, the message of an error, or a plain value as text.
+    pub(super) fn texts(&self) -> Option<Vec<String>> {
+        match self {
+            Self::ToolResult(result) if result.error.is_some() => Some(vec![result.text()]),
+            Self::RpcResponse(response) => response.error().map(|error| vec![error.message]),
+            Self::ClientError(error) => Some(vec![error.to_string()]),
+            Self::Json(Value::String(text)) => Some(vec![text.clone()]),
+            Self::Json(value @ (Value::Number(_) | Value::Bool(_))) => Some(vec![value.to_string()]),
+            other => Some(in_blocks(&other.blocks()?, "text")),
         }
     }
 
@@ -114,6 +187,11 @@ impl Subject<'_> {
                 Some(prompt.messages.iter().map(|one| one.content.clone()).collect())
             }
             Self::PromptMessage(message) => Some(vec![message.content.clone()]),
+            // The content of a result, or one block of it, named by its path.
+            Self::Json(Value::Array(blocks)) if !blocks.is_empty() && blocks.iter().all(is_block) => {
+                Some(blocks.clone())
+            }
+            Self::Json(block) if is_block(block) => Some(vec![(*block).clone()]),
             _ => None,
         }
     }
@@ -124,6 +202,16 @@ impl Subject<'_> {
         mismatch.unsupported = true;
         mismatch.hint(Some("the matcher does not know this kind of value".into()))
     }
+}
+
+fn is_block(value: &Value) -> bool {
+    ["text", "image", "audio", "resource", "resource_link"].iter().any(|kind| value["type"] == *kind)
+}
+
+/// Values of `key` in content blocks and in the resources embedded in them.
+pub(super) fn in_blocks(blocks: &[Value], key: &str) -> Vec<String> {
+    let of = |block: &Value| block[key].as_str().or(block["resource"][key].as_str()).map(str::to_owned);
+    blocks.iter().filter_map(of).collect()
 }
 
 impl std::fmt::Display for Subject<'_> {

@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 use super::{
     notification::Notification,
     record::{RecordError, serialize_as_raw},
+    request::RpcRequest,
     response::RpcError,
 };
 use crate::base::text::shorten;
@@ -36,6 +37,8 @@ pub struct ToolResult {
     pub duration_ms: f64,
     /// Notifications received between the request and the response: progress, logs. Not serialized.
     pub notifications: Vec<Notification>,
+    /// What the server asked of the client between the request and the response: elicitation, sampling, roots. Not serialized.
+    pub asked: Vec<RpcRequest>,
 }
 
 serialize_as_raw!(ToolResult);
@@ -48,13 +51,27 @@ impl ToolResult {
         };
         let is_error = error.is_some() || raw["isError"].as_bool().unwrap_or(false);
         let content = raw["content"].as_array().cloned().unwrap_or_default();
-        Self { is_success: !is_error, is_error, content, error, raw, duration_ms: 0.0, notifications: vec![] }
+        Self {
+            is_success: !is_error,
+            is_error,
+            content,
+            error,
+            raw,
+            duration_ms: 0.0,
+            notifications: vec![],
+            asked: vec![],
+        }
     }
 
-    /// Adds the duration and the notifications received meanwhile, without progress of other calls.
-    pub(crate) fn observed(mut self, ms: f64, notifications: Vec<Notification>, token: &Value) -> Self {
+    /// Adds the duration, and the notifications and requests received meanwhile, without progress of other calls.
+    pub(crate) fn observed(
+        mut self,
+        ms: f64,
+        (notifications, asked): (Vec<Notification>, Vec<RpcRequest>),
+        token: &Value,
+    ) -> Self {
         self.duration_ms = ms;
-        self.notifications = notifications;
+        (self.notifications, self.asked) = (notifications, asked);
         self.notifications
             .retain(|one| one.method != "notifications/progress" || &one.params["progressToken"] == token);
         self

@@ -35,6 +35,8 @@ pub struct RunOptions {
     pub only: Option<BTreeMap<String, BTreeSet<String>>>,
     /// Overrides the server with one that is already running, like `server.url`.
     pub url: Option<String>,
+    /// Writes snapshots and latency baselines instead of comparing with them. Default false.
+    pub update: bool,
 }
 
 impl Default for RunOptions {
@@ -52,6 +54,7 @@ impl Default for RunOptions {
             stop: CancellationToken::new(),
             only: None,
             url: None,
+            update: false,
         }
     }
 }

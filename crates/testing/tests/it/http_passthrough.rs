@@ -61,7 +61,7 @@ async fn a_websocket_is_rejected_and_reported() {
     let answer = request.send().await.unwrap();
     assert_eq!(answer.status(), 501);
     assert!(answer.text().await.unwrap().contains("does not speak WebSocket"));
-    let problem = http.assert_done().unwrap_err().to_string();
+    let problem = http.check_done().unwrap_err().to_string();
     assert!(problem.contains("GET https://live.example/feed (a WebSocket"), "{problem}");
 }
 

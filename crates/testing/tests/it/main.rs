@@ -15,6 +15,8 @@ mod eras;
 #[cfg(test)]
 mod examples;
 #[cfg(test)]
+mod expectations;
+#[cfg(test)]
 mod fixtures;
 #[cfg(test)]
 mod http_mocks;
@@ -58,3 +60,5 @@ mod suites;
 mod support;
 #[cfg(test)]
 mod tokens;
+#[cfg(test)]
+mod values;

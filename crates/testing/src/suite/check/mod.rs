@@ -32,7 +32,7 @@ pub(super) fn by_schema(value: &Value) -> Vec<Finding> {
         return vec![Finding::new("", "internal error: the schema of suites does not compile")];
     };
     let mut findings = schema.findings(value);
-    findings.retain(|finding| !finding.pointer.contains("/expect/"));
+    findings.retain(|finding| !finding.pointer.contains("/expect/") && !finding.pointer.ends_with("/expect"));
     findings
 }
 
@@ -40,6 +40,7 @@ pub(super) fn by_schema(value: &Value) -> Vec<Finding> {
 pub(super) fn problems(file: &SuiteFile) -> Vec<Finding> {
     let mut found = Findings { file, all: Vec::new() };
     found.server();
+    found.matchers();
     found.answers("/answers", &file.answers);
     if file.users.contains_key("anonymous") {
         found.add(

@@ -2,7 +2,7 @@
 
 use gatewright_findings::escape;
 
-use super::{Findings, expectation::check_expectation};
+use super::Findings;
 use crate::suite::format::{ACTIONS, Step, TestEntry};
 
 impl Findings<'_> {
@@ -92,11 +92,7 @@ impl Findings<'_> {
                 );
             }
         }
-        for (at, one) in step.expect.iter().enumerate() {
-            if let Err(problem) = check_expectation(&one.0) {
-                self.add(&format!("{place}/expect/{at}"), problem);
-            }
-        }
+        self.expectations(place, &step.expect);
     }
 }
 

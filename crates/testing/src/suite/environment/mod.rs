@@ -4,7 +4,10 @@ mod http_mocks;
 mod server;
 mod users;
 
-use std::{path::PathBuf, sync::Mutex};
+use std::{
+    path::{Path, PathBuf},
+    sync::{Arc, Mutex},
+};
 
 use serde_json::{Value, json};
 use tempfile::NamedTempFile;
@@ -20,6 +23,7 @@ use crate::{
     base::lock,
     client::Mcp,
     http_mock::{self, HttpMock, HttpMockHandle},
+    matchers::KeptFiles,
     mock_oauth::MockOAuthServer,
     protocol::ClientError,
     server::{Server, Transport},
@@ -37,6 +41,8 @@ pub(super) struct Environment {
     /// Mocks that must be used, with the required number of uses.
     required: Vec<(HttpMockHandle, usize)>,
     protocol_version: Option<String>,
+    /// Snapshots and baselines of the suite.
+    pub(super) files: Arc<KeptFiles>,
     /// True for a server over standard input and output, whose process the clients share.
     is_stdio: bool,
     /// Protocol violations while the server started.
@@ -121,6 +127,7 @@ impl Environment {
             _config: config,
             required,
             protocol_version,
+            files: KeptFiles::beside(suite.dir.as_ref().map(|_| Path::new(&suite.path)), options.update),
             is_stdio,
             notes: Mutex::default(),
         })

@@ -19,6 +19,7 @@ use serde_json::{Map, Value};
 
 pub(super) use answers::{AnswerEntry, ElicitationAction, ElicitationSection};
 pub(super) use cases::CasesSection;
+pub(super) use expectation::WrittenExpectations;
 pub(super) use http_mocks::HttpMockEntry;
 pub(super) use mocks::{MockEntry, MockError};
 pub(super) use server::ServerSection;
@@ -48,6 +49,9 @@ pub(in crate::suite) struct SuiteFile {
     /// Variables for texts, as `${name}`, `${name.key}` or `${name.0}`.
     #[serde(default)]
     pub(in crate::suite) variables: Map<String, Value>,
+    /// Matchers of this suite, by name: each is a JSON Schema that allows the value, or the name of a file with one.
+    #[serde(default)]
+    pub(in crate::suite) matchers: BTreeMap<String, Value>,
     /// MCP servers that the server calls, by name: each is started, and `${upstreams.name}` is its address.
     #[serde(default)]
     pub(in crate::suite) upstreams: BTreeMap<String, UpstreamSection>,

@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-use super::{expectation::WrittenExpectation, users::User};
+use super::{expectation::WrittenExpectations, users::User};
 
 /// The objects a step lists.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
@@ -72,9 +72,9 @@ pub(in crate::suite) struct Step {
     /// Sends this step as this user, with a client of its own.
     #[serde(rename = "as")]
     pub(in crate::suite) user: Option<User>,
-    /// Expectations of the outcome.
+    /// Expectations of the outcome: a matcher, several with their arguments, or a list of these.
     #[serde(default)]
-    pub(in crate::suite) expect: Vec<WrittenExpectation>,
+    pub(in crate::suite) expect: WrittenExpectations,
     /// Variables for later steps, by JSON pointer into the outcome.
     #[serde(default)]
     pub(in crate::suite) save: BTreeMap<String, String>,

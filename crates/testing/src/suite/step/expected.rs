@@ -1,34 +1,24 @@
 //! Expectations of a step, with their variables filled in.
 
-use serde_json::Value;
-
 use super::StepRunner;
 use crate::{
-    matchers::Match,
-    suite::expectations::{self, Expectation},
+    matchers::{Expectation, Vocabulary},
+    suite::format::WrittenExpectations,
 };
 
-/// An expectation that can be checked.
-pub(super) struct Expected {
-    pub(super) name: &'static str,
-    pub(super) negated: bool,
-    pub(super) matcher: Box<dyn Match>,
-}
-
-impl Expected {
-    /// True if only a failed step can meet the expectation.
-    pub(super) fn is_failure(&self) -> bool {
-        self.matcher.expects_success() == Some(self.negated)
-    }
-}
-
 impl StepRunner<'_> {
-    /// An expectation with its variables filled in.
-    pub(super) fn expected(&self, written: &Value) -> Result<Expected, String> {
-        let expectation = Expectation::parse(&self.variables.fill(written)?)?;
-        let registered = expectations::find(&expectation.name)
-            .ok_or_else(|| format!("there is no expectation `{}`", expectation.name))?;
-        let matcher = expectation.matcher(registered)?;
-        Ok(Expected { name: &registered.name, negated: expectation.negated, matcher })
+    /// The expectations of a step with their variables filled in.
+    pub(super) fn expected(&self, written: &WrittenExpectations) -> Result<Vec<Expectation>, String> {
+        let Some(written) = &written.0 else { return Ok(Vec::new()) };
+        let vocabulary = Vocabulary {
+            own: &self.suite.file.matchers,
+            dir: self.suite.dir.as_deref(),
+            files: &self.environment.files,
+            is_check: false,
+        };
+        vocabulary.expectations(&self.variables.fill(written)?).map_err(|problems| {
+            let texts: Vec<String> = problems.into_iter().map(|one| one.text).collect();
+            texts.join("\n")
+        })
     }
 }

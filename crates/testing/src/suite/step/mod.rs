@@ -12,7 +12,6 @@ mod session;
 
 use std::time::Duration;
 
-use expected::Expected;
 use outcome::Outcome;
 pub(super) use place::Place;
 use serde_json::Value;
@@ -27,7 +26,7 @@ use super::{
 };
 use crate::{
     client::{Mcp, Subscription},
-    matchers::apply,
+    matchers::Expectation,
     shapes::Strict,
 };
 
@@ -64,12 +63,11 @@ impl StepRunner<'_> {
             None => self.act(step).await?,
         };
         let subject = outcome.subject();
-        let expected: Vec<_> =
-            step.expect.iter().map(|one| self.expected(&one.0)).collect::<Result<_, _>>()?;
+        let expected = self.expected(&step.expect)?;
         // A test of a raw response expects that it may be an error.
         let failure_expected = match step.raw {
             Some(_) => !expected.is_empty(),
-            None => expected.iter().any(Expected::is_failure),
+            None => expected.iter().any(Expectation::expects_failure),
         };
         // Other expectations have nothing to check.
         if let (Outcome::Failed(_) | Outcome::Refused(_), Some(failure)) = (&outcome, outcome.failure())
@@ -79,11 +77,8 @@ impl StepRunner<'_> {
             let meant = if matches!(outcome, Outcome::Refused(_)) { "toBeRefused" } else { "toBeError" };
             return Err(format!("{failure}\nexpect it with `{meant}` when it is meant").into());
         }
-        for Expected { name, negated, matcher } in &expected {
-            apply(&**matcher, *negated, &subject).map_err(|mismatch| {
-                let not = if *negated { "not " } else { "" };
-                Failure::mismatch(format!("{not}{name}\n{mismatch}"), &mismatch)
-            })?;
+        for one in &expected {
+            one.check(&subject).map_err(|mismatch| Failure::mismatch(format!("{one}\n{mismatch}"), &mismatch))?;
         }
         // An unexpected failure must not pass because the step has no expectations.
         if let (Some(failure), false) = (outcome.failure(), failure_expected) {
