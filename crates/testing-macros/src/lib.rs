@@ -1,89 +1,52 @@
-//! The test attribute of `gatewright-testing`. Use it from there: `#[gatewright_testing::test]`.
+//! The attributes of `gatewright-testing`. Use them from there: `#[gatewright_testing::test]`.
 #![forbid(unsafe_code)]
 
-use proc_macro2::{Span, TokenStream};
-use quote::quote;
-use syn::{
-    Expr, ExprLit, FnArg, Ident, ItemFn, Lit, Token, parse::Parse, parse::ParseStream, parse_macro_input,
-    punctuated::Punctuated, spanned::Spanned,
-};
+mod cases;
+mod hook;
+mod settings;
+mod test;
 
-/// A setting of the attribute, `key = value`.
-struct Setting {
-    key: Ident,
-    value: Expr,
-}
+use syn::{ItemFn, parse_macro_input};
 
-impl Parse for Setting {
-    fn parse(input: ParseStream<'_>) -> syn::Result<Self> {
-        let key = input.parse()?;
-        input.parse::<Token![=]>()?;
-        Ok(Self { key, value: input.parse()? })
-    }
-}
+use settings::Settings;
 
 /// Turns `async fn name(mcp: Mcp, auth: Auth, …)` into a test whose arguments are fixtures, built by their types.
 ///
-/// The attribute takes the options of `test_use!`, as `key = value`, and `skip = "why"`. A test with its own `server`, `base_url` or
-/// `app` ignores the `test_use!` of its module; every other test adds its options to it.
+/// The attribute takes the options of `test_use!`, as `key = value`, and these:
+///
+/// * `skip = "why"` leaves the test out.
+/// * `only` leaves out every other test of this module and of those in it. If the environment variable `CI` is set, the test fails instead.
+/// * `cases = [("Oslo", 21), ("Rome", 30)]` makes a test of each case, named after its values: `name::oslo_21`. The values are the last
+///   arguments of the function. With any other expression, an iterator, one test runs all cases, and its last argument is the case.
+///
+/// A test with its own `server`, `base_url` or `app` ignores the `test_use!` of its module; every other test adds its options to it.
 #[proc_macro_attribute]
 pub fn test(settings: proc_macro::TokenStream, item: proc_macro::TokenStream) -> proc_macro::TokenStream {
-    let settings = parse_macro_input!(settings with Punctuated::<Setting, Token![,]>::parse_terminated);
+    let settings = parse_macro_input!(settings as Settings);
     let function = parse_macro_input!(item as ItemFn);
-    expand(settings, function).unwrap_or_else(syn::Error::into_compile_error).into()
+    test::expand(settings, function).unwrap_or_else(syn::Error::into_compile_error).into()
 }
 
-fn expand(settings: Punctuated<Setting, Token![,]>, function: ItemFn) -> syn::Result<TokenStream> {
-    let signature = &function.sig;
-    if signature.asyncness.is_none() {
-        return Err(syn::Error::new(signature.fn_token.span(), "a test with fixtures is an `async fn`"));
-    }
-    let mut kinds = Vec::new();
-    for argument in &signature.inputs {
-        match argument {
-            FnArg::Typed(typed) => kinds.push(&typed.ty),
-            FnArg::Receiver(own) => return Err(syn::Error::new(own.span(), "a test has no `self`")),
+/// Makes a hook of the tests of a module, and of those in it, of an `async fn` without arguments.
+macro_rules! hooks {
+    ($($(#[$doc:meta])* $name:ident: $kind:literal;)+) => {$(
+        $(#[$doc])*
+        #[proc_macro_attribute]
+        pub fn $name(settings: proc_macro::TokenStream, item: proc_macro::TokenStream) -> proc_macro::TokenStream {
+            let function = parse_macro_input!(item as ItemFn);
+            hook::expand($kind, settings.into(), function).unwrap_or_else(syn::Error::into_compile_error).into()
         }
-    }
-    let mut skip = None;
-    let mut stands_alone = kinds.is_empty();
-    let mut setters = TokenStream::new();
-    for Setting { key, value } in settings {
-        if key == "skip" {
-            let Expr::Lit(ExprLit { lit: Lit::Str(why), .. }) = value else {
-                return Err(syn::Error::new(value.span(), "`skip` says why, as a text"));
-            };
-            skip = Some(quote!(#[ignore = #why]));
-            continue;
-        }
-        stands_alone |= key == "server" || key == "base_url" || key == "app";
-        setters.extend(quote!(.#key(#value)));
-    }
-    let begin = match stands_alone {
-        true => quote!(::gatewright_testing::TestOptions::default()),
-        false => quote!(__gatewright_test_options()),
-    };
-    let names: Vec<Ident> =
-        (0..kinds.len()).map(|at| Ident::new(&format!("fixture_{at}"), Span::mixed_site())).collect();
-    let (attributes, name, visibility) = (&function.attrs, &signature.ident, &function.vis);
-    let mut inner = function.clone();
-    inner.attrs.clear();
-    inner.vis = syn::Visibility::Inherited;
-    Ok(quote! {
-        #[::core::prelude::v1::test]
-        #skip
-        #(#attributes)*
-        #visibility fn #name() {
-            #inner
-            ::gatewright_testing::__private::run(
-                ::core::concat!(::core::module_path!(), "::", ::core::stringify!(#name)),
-                #begin #setters,
-                |context: ::std::sync::Arc<::gatewright_testing::TestContext>| async move {
-                    #(<#kinds as ::gatewright_testing::Fixture>::announce(&context);)*
-                    #(let #names = <#kinds as ::gatewright_testing::Fixture>::build(&context).await?;)*
-                    ::gatewright_testing::__private::Outcome::into_outcome(#name(#(#names),*).await)
-                },
-            )
-        }
-    })
+    )+};
+}
+
+hooks! {
+    /// Runs an `async fn` once, before the first test of its module and of those in it. `cargo nextest` runs each test in its own process,
+    /// and so the hook before each test.
+    before_all: "BeforeAll";
+    /// Runs an `async fn` before each test of its module and of those in it.
+    before_each: "BeforeEach";
+    /// Runs an `async fn` after each test of its module and of those in it, even if the test failed.
+    after_each: "AfterEach";
+    /// Runs an `async fn` once, when the process ends, if a test of its module or of those in it ran.
+    after_all: "AfterAll";
 }

@@ -69,7 +69,7 @@ pub use client::{
 #[cfg(feature = "oauth")]
 pub use fixture::AuthOptions;
 pub use fixture::{BoxError, Fixture, TestContext, TestOptions};
-pub use gatewright_testing_macros::test;
+pub use gatewright_testing_macros::{after_all, after_each, before_all, before_each, test};
 #[cfg(feature = "http-mock")]
 pub use http_mock::{
     HttpCall, HttpMock, HttpMockHandle, HttpMockOptions, HttpResponse, UrlMatcher, http_response,
@@ -107,6 +107,7 @@ pub mod contract {}
 pub mod __private {
     pub use crate::{
         example::{Example, example},
-        fixture::{Outcome, run},
+        fixture::{MARKS, Mark, MarkKind, Outcome, When, run, run_cases},
     };
+    pub use linkme;
 }

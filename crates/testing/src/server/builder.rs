@@ -41,6 +41,8 @@ pub struct ServerBuilder {
     pub(super) ready_path: String,
     pub(super) current_dir: Option<PathBuf>,
     pub(super) strict: Strict,
+    /// The file for the output of a server that outlives this process.
+    pub(super) log_file: Option<PathBuf>,
     #[cfg(feature = "http-mock")]
     pub(super) http_mock: Option<HttpMock>,
 }
@@ -61,6 +63,7 @@ impl ServerBuilder {
             ready_path: "/health".into(),
             current_dir: None,
             strict: Strict::default(),
+            log_file: None,
             #[cfg(feature = "http-mock")]
             http_mock: None,
         }

@@ -2,6 +2,7 @@
 
 mod builder;
 mod error;
+mod leased;
 mod log_ring;
 mod marked;
 mod port;

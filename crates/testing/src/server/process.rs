@@ -5,6 +5,7 @@
 
 use std::{
     io::Write,
+    path::Path,
     process::{ExitStatus, Stdio},
     sync::{Arc, Mutex},
     time::Duration,
@@ -25,6 +26,8 @@ pub(crate) struct Process {
     /// Time between SIGTERM and SIGKILL.
     grace: Duration,
     last_exit: LastExit,
+    /// True if the process goes on when this one ends.
+    is_left: bool,
 }
 
 /// Exit status of a server's last process.
@@ -33,23 +36,43 @@ pub(crate) type LastExit = Arc<Mutex<Option<ExitStatus>>>;
 /// Standard input and output of a stdio server.
 pub(crate) type Pipes = Option<(ChildStdin, ChildStdout)>;
 
+/// The place of a process's standard output.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Output<'a> {
+    /// The caller gets it, with standard input.
+    Pipes,
+    /// The log.
+    Log,
+    /// A file, with standard error, which a process can still write to when this one is gone.
+    File(&'a Path),
+}
+
 impl Process {
-    /// Starts `command`. With `piped` the caller gets standard input and output; otherwise output goes to `log`.
+    /// Starts `command`.
     pub(crate) fn spawn(
         mut command: Command,
-        piped: bool,
+        output: Output<'_>,
         log: &LogRing,
         grace: Duration,
         last_exit: &LastExit,
     ) -> std::io::Result<(Self, Pipes)> {
         let mark = random_text();
-        command
-            .env(marked::VARIABLE, &mark)
-            .process_group(0)
-            .kill_on_drop(true)
-            .stdin(if piped { Stdio::piped() } else { Stdio::null() })
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped());
+        let piped = matches!(output, Output::Pipes);
+        command.env(marked::VARIABLE, &mark).process_group(0).stdin(if piped {
+            Stdio::piped()
+        } else {
+            Stdio::null()
+        });
+        match output {
+            Output::Pipes | Output::Log => {
+                command.kill_on_drop(true).stdout(Stdio::piped()).stderr(Stdio::piped());
+            }
+            // It may be left running, and is killed by its group until then.
+            Output::File(path) => {
+                let file = std::fs::File::create(path)?;
+                command.stdout(file.try_clone()?).stderr(file);
+            }
+        }
         let mut child = command.spawn()?;
         *lock(last_exit) = None;
         let pid = child.id().unwrap_or_default();
@@ -67,7 +90,27 @@ impl Process {
                 None
             }
         };
-        Ok((Self { child, pid, mark, watchdog, grace, last_exit: last_exit.clone() }, pipes))
+        Ok((Self { child, pid, mark, watchdog, grace, last_exit: last_exit.clone(), is_left: false }, pipes))
+    }
+
+    /// Leaves the process running when this one ends. Somebody else has to stop it.
+    pub(crate) fn leave_running(&mut self) {
+        self.is_left = true;
+        self.dismiss_watchdog();
+    }
+
+    /// Shell commands that kill the process, its group and what left it.
+    pub(super) fn kill_command(&self) -> String {
+        marked::kill_command(&self.mark, self.pid)
+    }
+
+    fn dismiss_watchdog(&mut self) {
+        if let Some(mut watchdog) = self.watchdog.take() {
+            if let Some(mut pipe) = watchdog.stdin.take() {
+                let _ = pipe.write_all(b"done\n");
+            }
+            let _ = watchdog.wait();
+        }
     }
 
     pub(crate) fn pid(&self) -> u32 {
@@ -116,13 +159,10 @@ impl Process {
 
 impl Drop for Process {
     fn drop(&mut self) {
-        self.signal(Signal::KILL);
-        if let Some(mut watchdog) = self.watchdog.take() {
-            if let Some(mut pipe) = watchdog.stdin.take() {
-                let _ = pipe.write_all(b"done\n");
-            }
-            let _ = watchdog.wait();
+        if !self.is_left {
+            self.signal(Signal::KILL);
         }
+        self.dismiss_watchdog();
     }
 }
 

@@ -9,7 +9,7 @@ use super::{
     error::StartError,
     log_ring::LogRing,
     port,
-    process::{Process, spawn_advice},
+    process::{Output, Process, spawn_advice},
     program,
     running::Server,
     state::{Hosting, ServerInfo},
@@ -50,7 +50,7 @@ impl Server {
     pub(super) async fn start(&self) -> Result<(), StartError> {
         let options = &self.state.options;
         match &self.state.hosting {
-            Hosting::InMemory(_) | Hosting::Stdio => Ok(()),
+            Hosting::InMemory(_) | Hosting::Stdio | Hosting::Leased => Ok(()),
             Hosting::External => {
                 let base_url = options.base_url.clone().unwrap_or_default();
                 let url = url::Url::parse(&base_url).ok();
@@ -77,7 +77,7 @@ impl Server {
         }
     }
 
-    async fn start_child(&self) -> Result<(), StartError> {
+    pub(super) async fn start_child(&self) -> Result<(), StartError> {
         let (options, log) = (&self.state.options, &self.state.log);
         let before = lock(&self.state.info).port;
         let reserved = match (options.port, before) {
@@ -87,9 +87,13 @@ impl Server {
             }
             (None, before) => before,
         };
+        let output = match &options.log_file {
+            Some(file) => Output::File(file),
+            None => Output::Log,
+        };
         let spawned = Process::spawn(
             options.command(reserved),
-            false,
+            output,
             log,
             options.stop_timeout,
             &self.state.last_exit,
@@ -151,6 +155,14 @@ impl Server {
         *lock(&self.state.info) = ServerInfo { base_url, port, pid: process.pid() };
         *self.state.process.lock().await = Some(process);
         Ok(())
+    }
+
+    /// True if the server of another process still answers on its port.
+    pub(super) async fn answers(&self, port: u16) -> bool {
+        match direct_client("http://") {
+            Ok(client) => self.responds(&client, port).await,
+            Err(_) => false,
+        }
     }
 
     async fn responds(&self, client: &reqwest::Client, port: u16) -> bool {

@@ -76,6 +76,11 @@ impl Server {
         Self { state: ServerState::new(options, hosting) }
     }
 
+    /// A server that is shared with other processes, and not found or started yet.
+    pub(super) fn leased(options: ServerBuilder) -> Self {
+        Self { state: ServerState::new(options, Hosting::Leased) }
+    }
+
     /// Address and process of the server.
     pub fn info(&self) -> ServerInfo {
         lock(&self.state.info).clone()
@@ -187,14 +192,24 @@ impl Server {
     /// Stops the server and starts it again on the same port. Clients start a new session with their next request.
     ///
     /// # Errors
-    /// As [`ServerBuilder::start`].
+    /// As [`ServerBuilder::start`]; or the server is shared with other tests.
     pub async fn restart(&self) -> Result<(), StartError> {
+        if matches!(self.state.hosting, Hosting::Leased) {
+            let problem = "other tests share it, so that one cannot restart it".into();
+            let failure = self.state.options.failure(self.info().port, problem, &self.state.log);
+            return Err(StartError { advice: "leave `shared` out for this test".into(), ..failure });
+        }
         self.stop().await;
         self.start().await
     }
 
-    /// Stops the server: SIGTERM to its process group, then SIGKILL if it does not end in time.
+    /// Stops the server: SIGTERM to its process group, then SIGKILL if it does not end in time. One that is shared with other tests is
+    /// given back instead, and ends after the last of them.
     pub async fn stop(&self) {
+        if matches!(self.state.hosting, Hosting::Leased) {
+            drop(lock(&self.state.leased).take());
+            return;
+        }
         #[cfg(feature = "suites")]
         self.stop_shared().await;
         if let Some(process) = self.state.process.lock().await.take() {

@@ -21,7 +21,7 @@ impl Server {
                 let client = McpBuilder::with_connector("stdio", connector).startup(self.startup());
                 client.strict(self.state.options.strict.clone())
             }
-            Hosting::Process | Hosting::External | Hosting::InMemory(_) => self.client(),
+            Hosting::Process | Hosting::Leased | Hosting::External | Hosting::InMemory(_) => self.client(),
         }
     }
 
@@ -29,7 +29,7 @@ impl Server {
     pub(crate) async fn is_shared_open(&self) -> bool {
         match self.state.hosting {
             Hosting::Stdio => connection(&self.state).is_open().await,
-            Hosting::Process | Hosting::External | Hosting::InMemory(_) => true,
+            Hosting::Process | Hosting::Leased | Hosting::External | Hosting::InMemory(_) => true,
         }
     }
 

@@ -4,6 +4,7 @@ use std::sync::{Arc, Mutex};
 
 use super::{
     builder::ServerBuilder,
+    leased::held::Held,
     log_ring::LogRing,
     process::{LastExit, Process},
 };
@@ -28,6 +29,8 @@ pub(super) enum Hosting {
     Process,
     /// A child process per client, over standard input and output.
     Stdio,
+    /// One process that listens on a port and outlives this one.
+    Leased,
     /// A server that is already running.
     External,
     InMemory(Connector),
@@ -45,6 +48,8 @@ pub(super) struct ServerState {
     /// The process that clients of a stdio server share, if any do.
     #[cfg(feature = "suites")]
     pub(super) shared: Mutex<Option<Arc<SharedConnection>>>,
+    /// The lease on a shared server.
+    pub(super) leased: Mutex<Option<Held>>,
 }
 
 impl ServerState {
@@ -57,6 +62,7 @@ impl ServerState {
             info: Mutex::default(),
             last_exit: LastExit::default(),
             clients: Mutex::default(),
+            leased: Mutex::default(),
             #[cfg(feature = "suites")]
             shared: Mutex::default(),
         })

@@ -10,7 +10,7 @@ use async_trait::async_trait;
 use tokio::sync::Mutex;
 
 use super::{
-    process::{Process, spawn_advice},
+    process::{Output, Process, spawn_advice},
     state::ServerState,
 };
 use crate::{
@@ -29,8 +29,13 @@ pub(super) fn connector(server: Weak<ServerState>) -> Connector {
         Box::pin(async move {
             let server = server.ok_or_else(|| ClientError::Closed("the server is gone".into()))?;
             let (options, log) = (&server.options, &server.log);
-            let spawned =
-                Process::spawn(options.command(0), true, log, options.stop_timeout, &server.last_exit);
+            let spawned = Process::spawn(
+                options.command(0),
+                Output::Pipes,
+                log,
+                options.stop_timeout,
+                &server.last_exit,
+            );
             let (process, pipes) = spawned.map_err(|error| {
                 let mut failure = options.failure(0, format!("it cannot be run: {error}"), log);
                 failure.advice = spawn_advice(&error);

@@ -103,7 +103,7 @@ mod inner {
 }
 
 /// Runs a test in another process, and returns its output and exit status.
-async fn outcome_of(test: &str) -> (bool, String) {
+pub(crate) async fn outcome_of(test: &str) -> (bool, String) {
     let this = std::env::current_exe().unwrap();
     let args = ["--ignored", "--exact", test, "--nocapture", "--test-threads", "1"];
     let output = tokio::process::Command::new(this).args(args).output().await.unwrap();

@@ -5,6 +5,8 @@
 )]
 
 #[cfg(test)]
+mod attributes;
+#[cfg(test)]
 mod bad_input;
 #[cfg(test)]
 mod cassettes;
@@ -44,6 +46,8 @@ mod oauth;
 mod servers;
 #[cfg(test)]
 mod shapes;
+#[cfg(test)]
+mod shared_servers;
 #[cfg(test)]
 mod suite_answers;
 #[cfg(test)]

@@ -78,7 +78,8 @@ impl StepRunner<'_> {
             return Err(format!("{failure}\nexpect it with `{meant}` when it is meant").into());
         }
         for one in &expected {
-            one.check(&subject).map_err(|mismatch| Failure::mismatch(format!("{one}\n{mismatch}"), &mismatch))?;
+            one.check(&subject)
+                .map_err(|mismatch| Failure::mismatch(format!("{one}\n{mismatch}"), &mismatch))?;
         }
         // An unexpected failure must not pass because the step has no expectations.
         if let (Some(failure), false) = (outcome.failure(), failure_expected) {
