@@ -16,7 +16,7 @@ async fn adds_up_an_order(mcp: Mcp) -> Result<(), BoxError> {
     let order = json!({"items": [{"price_cents": 250, "count": 2}, {"price_cents": 99, "count": 1}]});
     let result = mcp.tools().call("total", order).await?;
     expect(&result).to_be_successful();
-    expect(&result).to_match_json(&json!({"total_cents": 599}));
+    expect(&result).to_match_json(json!({"total_cents": 599}));
     Ok(())
 }
 

@@ -80,7 +80,7 @@ async fn bad_input_is_a_validation_error_that_names_the_field(demo: Demo) {
     ] {
         let result = demo.call("codecall:search", input.clone()).await;
         expect(&result).to_be_error();
-        expect(&result).to_match_json(&json!({"status": "error", "error": {"code": "VALIDATION_ERROR"}}));
+        expect(&result).to_match_json(json!({"status": "error", "error": {"code": "VALIDATION_ERROR"}}));
         let body = &result.structured().unwrap()["error"];
         assert!(body["message"].as_str().unwrap().contains(field), "{input}: {body}");
     }
@@ -105,7 +105,7 @@ async fn without_a_query_the_catalogue_is_listed_and_an_app_that_is_down_is_name
     let found = demo.meta("search", json!({"query": "list users"})).await;
     assert_eq!(found["unavailable"][0]["code"], "UPSTREAM_DOWN", "{found}");
     let refused = demo.call("codecall:invoke", json!({"tool": "gone:anything", "input": {}})).await;
-    expect(&refused).to_match_json(&json!({"status": "error", "error": {"code": "UPSTREAM_DOWN"}}));
+    expect(&refused).to_match_json(json!({"status": "error", "error": {"code": "UPSTREAM_DOWN"}}));
     let caught =
         demo.result("try { await callTool('gone:x', {}) } catch (e) { return [e.code, e.message] }").await;
     assert_eq!(caught[0], "UPSTREAM_DOWN");

@@ -75,7 +75,7 @@ fn known<'v>(value: &'v Value, keys: &[&str]) -> Option<&'v Map<String, Value>> 
 }
 
 /// A text, or an object with these keys only.
-fn text_or<'v>(value: &'v Value, keys: &[&str]) -> Option<(Option<String>, Map<String, Value>)> {
+fn text_or(value: &Value, keys: &[&str]) -> Option<(Option<String>, Map<String, Value>)> {
     match value {
         Value::String(text) => Some((Some(text.clone()), Map::new())),
         value => known(value, keys).map(|fields| (None, fields.clone())),

@@ -22,6 +22,10 @@ use super::{
     subject::AsSubject,
 };
 
+/// Creates a matcher from its argument.
+#[cfg(feature = "suites")]
+type Create = fn(&Value, &Vocabulary<'_>) -> Result<Box<dyn Match + Send + Sync>, BadArgument>;
+
 /// A matcher as suites use it.
 #[cfg(feature = "suites")]
 pub(crate) struct Registered {
@@ -30,7 +34,7 @@ pub(crate) struct Registered {
     /// JSON Schema of the argument, with the documentation of the matcher.
     pub(crate) schema: Value,
     /// Creates the matcher; the error is the requirement that the argument does not meet.
-    pub(super) create: fn(&Value, &Vocabulary<'_>) -> Result<Box<dyn Match + Send + Sync>, BadArgument>,
+    pub(super) create: Create,
 }
 
 #[cfg(feature = "suites")]

@@ -8,10 +8,10 @@ use std::{
 
 use aws_lc_rs::digest::{Context, SHA256};
 
-use crate::server::{builder::ServerBuilder, program::Program};
+use crate::server::{builder::ServerBuilder, marked, program::Program};
 
-/// The start of the names of variables that differ from test to test under `cargo nextest`.
-const OF_THE_TEST: [&str; 2] = ["NEXTEST", "__NEXTEST"];
+/// The start of the names of variables that differ from test to test under `cargo nextest`, or from server to server.
+const OF_THE_TEST: [&str; 3] = ["NEXTEST", "__NEXTEST", marked::VARIABLE];
 
 /// The id of a run of `cargo nextest`, the same for all its tests.
 const RUN_ID: &str = "NEXTEST_RUN_ID";
@@ -55,7 +55,7 @@ pub(super) fn of(options: &ServerBuilder) -> String {
         options.stop_timeout,
         run(),
     );
-    identity.text(&format!("{others:?}"));
+    identity.text(format!("{others:?}"));
     let digest = identity.0.finish();
     digest.as_ref().iter().take(16).map(|byte| format!("{byte:02x}")).collect()
 }
