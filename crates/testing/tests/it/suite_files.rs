@@ -225,7 +225,7 @@ fn every_problem_is_reported_at_once_whatever_its_kind() {
         "bad.yaml:4: variables.a: the variable `a` leads back to itself",
         "bad.yaml:6: tests.0.nam: unknown key; did you mean `name`?",
         "bad.yaml:8: tests.0.steps.0.cal: unknown key; did you mean `call`?",
-        "bad.yaml:9: tests.0.steps.1.expect.0: `toContainTol`: unknown expectation; did you mean `toContainTool`?",
+        "bad.yaml:9: tests.0.steps.1.expect.0.toContainTol: `toContainTol`: unknown expectation; did you mean `toContainTool`?",
         "bad.yaml:10: tests.0.steps.2.as: `nobody`: unknown user",
         "bad.yaml:10: tests.0.steps.2.timeoutMs: ",
         "bad.yaml:11: tests.1.steps.0.list: `tool`: unknown value; did you mean `tools`?",
