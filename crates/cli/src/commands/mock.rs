@@ -1,11 +1,11 @@
 //! `gatewright mock`: the test kit's servers, for tests in other languages and by hand.
 
-use std::{io::ErrorKind, process::ExitCode};
+use std::{io::ErrorKind, path::Path, process::ExitCode};
 
 use anyhow::Context as _;
 use gatewright_testing::{
-    MockCimdClientOptions, MockCimdServer, MockCimdServerOptions, MockOAuthServer, MockOAuthServerInfo,
-    MockOAuthServerOptions, MockTestUser, TokenFactory, TokenFactoryOptions, Users,
+    MockCimdClientOptions, MockCimdServer, MockCimdServerOptions, MockOAuthClient, MockOAuthServer,
+    MockOAuthServerInfo, MockOAuthServerOptions, MockTestUser, TokenFactory, TokenFactoryOptions, Users,
 };
 use serde_json::{Value, json};
 
@@ -31,10 +31,20 @@ async fn oauth(args: MockOAuthArgs) -> anyhow::Result<ExitCode> {
         expires_in_seconds: args.access_token_ttl,
         ..TokenFactoryOptions::default()
     });
-    let factory = match &args.key {
-        Some(file) => factory.key_file(file).map_err(|error| BadConfig(error.to_string()))?,
-        None => factory,
+    let factory = match (&args.key, args.alg) {
+        (Some(file), Some(algorithm)) => factory.key_file_for(file, algorithm),
+        (Some(file), None) => factory.key_file(file),
+        (None, algorithm) => Ok(factory.algorithm(algorithm.unwrap_or_default())),
     };
+    let factory = factory.map_err(|error| BadConfig(error.to_string()))?;
+    let clients = match &args.clients {
+        Some(file) => json_file::<Vec<MockOAuthClient>>(file, "clients")?,
+        None => Vec::new(),
+    };
+    let trusted = args.trust.iter().map(|file| {
+        std::fs::read_to_string(file)
+            .map_err(|error| BadConfig(format!("{} cannot be read: {error}", file.display())))
+    });
     let user = MockTestUser {
         sub: args.user.clone(),
         email: args.email,
@@ -48,14 +58,22 @@ async fn oauth(args: MockOAuthArgs) -> anyhow::Result<ExitCode> {
         test_user: Some(user),
         client_id: args.client_id,
         client_secret: args.client_secret,
+        clients,
+        accept_any_client: args.any_client,
         valid_redirect_uris: args.redirect_uri,
         protected_resources: args.resource,
         access_token_ttl_seconds: args.access_token_ttl,
         refresh_token_ttl_seconds: args.refresh_token_ttl,
+        https: args.https,
+        trusted_ca_pem: trusted.collect::<Result<_, _>>()?,
+        dpop_nonce: args.dpop_nonce,
         debug: args.debug,
     };
     let mut server = MockOAuthServer::new(factory, options);
     let info = server.start().await.map_err(|error| not_bound(args.port, error))?;
+    if let (Some(file), Some(pem)) = (&args.ca, server.ca_pem()) {
+        std::fs::write(file, pem).with_context(|| format!("{} cannot be written", file.display()))?;
+    }
     for (endpoint, fault) in args.fault {
         server.inject_fault(endpoint, fault, None);
     }
@@ -92,6 +110,9 @@ fn oauth_tour(info: &MockOAuthServerInfo, audience: &str, token: &str) -> String
   keys        {jwks}
   authorize   {base}/oauth/authorize
   token       {base}/oauth/token
+  register    {base}/oauth/register
+  revoke      {base}/oauth/revoke
+  introspect  {base}/oauth/introspect
   user info   {base}/userinfo
 
   # Environment for a server that trusts it
@@ -163,12 +184,7 @@ fn clients(args: &MockCimdArgs) -> anyhow::Result<Vec<MockCimdClientOptions>> {
     });
     let mut clients: Vec<_> = named.collect();
     if let Some(file) = &args.clients {
-        let path = file.display();
-        let text = std::fs::read_to_string(file)
-            .map_err(|error| BadConfig(format!("{path} cannot be read: {error}")))?;
-        let more: Vec<MockCimdClientOptions> = serde_json::from_str(&text)
-            .map_err(|error| BadConfig(format!("{path} is no JSON array of clients: {error}")))?;
-        clients.extend(more);
+        clients.extend(json_file::<Vec<MockCimdClientOptions>>(file, "clients")?);
     }
     if clients.is_empty() && args.document.is_empty() && args.error.is_empty() {
         return Err(BadConfig(
@@ -179,6 +195,15 @@ fn clients(args: &MockCimdArgs) -> anyhow::Result<Vec<MockCimdClientOptions>> {
         .into());
     }
     Ok(clients)
+}
+
+/// Reads a JSON array of `what` from a file.
+fn json_file<T: serde::de::DeserializeOwned>(file: &Path, what: &str) -> Result<T, BadConfig> {
+    let path = file.display();
+    let text = std::fs::read_to_string(file)
+        .map_err(|error| BadConfig(format!("{path} cannot be read: {error}")))?;
+    serde_json::from_str(&text)
+        .map_err(|error| BadConfig(format!("{path} is no JSON array of {what}: {error}")))
 }
 
 fn not_bound(port: u16, error: std::io::Error) -> anyhow::Error {

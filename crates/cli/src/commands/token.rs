@@ -7,7 +7,7 @@ use std::{
 
 use anyhow::Context as _;
 
-use gatewright_testing::{CreateTokenOptions, TokenFactory, TokenFactoryOptions, Users};
+use gatewright_testing::{Algorithm, CreateTokenOptions, Defect, TokenFactory, TokenFactoryOptions, Users};
 use serde_json::json;
 
 use crate::{
@@ -59,26 +59,32 @@ fn print(args: &TokenArgs) -> anyhow::Result<ExitCode> {
         audience: args.audience.clone(),
         expires_in_seconds: args.expires_in,
     });
-    let factory = match &args.key {
-        Some(file) => factory.key_file(file).map_err(|error| BadConfig(error.to_string()))?,
-        None => factory,
+    let factory = match (&args.key, args.alg) {
+        (Some(file), Some(algorithm)) => factory.key_file_for(file, algorithm),
+        (Some(file), None) => factory.key_file(file),
+        (None, algorithm) => Ok(factory.algorithm(algorithm.unwrap_or_default())),
     };
+    let factory = factory.map_err(|error| BadConfig(error.to_string()))?;
     if args.jwks {
         output::pretty_json(&factory.get_public_jwks())?;
         return Ok(ExitCode::SUCCESS);
     }
     let options = options(args);
-    let token = match (args.expired, args.invalid_signature) {
-        (true, _) => factory.create_expired_token(&options),
-        (_, true) => factory.create_token_with_invalid_signature(&options),
-        (false, false) => factory.create_test_token(&options),
+    let defect = match (args.expired, args.invalid_signature) {
+        (true, _) => Some(Defect::Expired),
+        (_, true) => Some(Defect::Signature),
+        (false, false) => args.broken,
+    };
+    let token = match defect {
+        Some(defect) => factory.create_broken_token(&options, defect),
+        None => factory.create_test_token(&options),
     };
     if args.json {
         let claims = TokenFactory::unverified_claims(&token);
         output::pretty_json(&json!({"token": token, "claims": claims, "jwks": factory.get_public_jwks()}))?;
         return Ok(ExitCode::SUCCESS);
     }
-    if args.key.is_none() {
+    if args.key.is_none() && args.alg != Some(Algorithm::None) {
         errln!(
             "note: the key of this token is not kept, so nothing can verify the token; keep the key with --key FILE, or print its \
              public part with --json"

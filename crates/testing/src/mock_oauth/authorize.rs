@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use axum::{
-    Form,
+    Extension, Form,
     extract::{Query, State},
     http::StatusCode,
     response::{Html, IntoResponse, Redirect, Response},
@@ -11,6 +11,7 @@ use axum::{
 use url::Url;
 
 use super::{
+    clients::{KnownClient, find_client},
     options::MockTestUser,
     response::error_response,
     state::{AuthorizationCode, CODE_LIFETIME, Issuer, Login, SharedIssuer},
@@ -18,6 +19,21 @@ use super::{
 use crate::base::{lock, text::random_text, unix_now};
 
 type Parameters = HashMap<String, String>;
+
+/// An error that a fault makes this endpoint answer.
+#[derive(Clone)]
+pub(super) struct ForcedError(pub(super) String);
+
+/// The client of a request. The error is a page for the user.
+async fn client_of(issuer: &SharedIssuer, parameters: &Parameters) -> Result<KnownClient, Box<Response>> {
+    let page = |error: &str, description: &str| {
+        Box::new(error_response(StatusCode::BAD_REQUEST, error, description))
+    };
+    match parameters.get("client_id").filter(|id| !id.is_empty()) {
+        Some(id) => find_client(issuer, id).await.map_err(|problem| page("invalid_client", &problem)),
+        None => Err(page("invalid_request", "`client_id` is missing")),
+    }
+}
 
 /// A valid authorization request: the code to issue, and where to redirect.
 struct AuthorizationRequest {
@@ -27,32 +43,43 @@ struct AuthorizationRequest {
 
 /// Validates a request. An error response is a page for the user if the client or its redirect URI is not valid, otherwise
 /// a redirect to the client (RFC 6749 §4.1.2.1).
-fn validate(issuer: &Issuer, parameters: &Parameters) -> Result<AuthorizationRequest, Box<Response>> {
+fn validate(
+    issuer: &Issuer,
+    client: &KnownClient,
+    parameters: &Parameters,
+    forced: Option<&ForcedError>,
+) -> Result<AuthorizationRequest, Box<Response>> {
     let get = |name: &str| parameters.get(name).map(String::as_str).filter(|value| !value.is_empty());
     let page = |error: &str, description: &str| {
         Box::new(error_response(StatusCode::BAD_REQUEST, error, description))
     };
-    let missing = |name: &str| page("invalid_request", &format!("`{name}` is missing"));
-    let client_id = get("client_id").ok_or_else(|| missing("client_id"))?;
-    if issuer.options.client_id.as_deref().is_some_and(|known| known != client_id) {
-        return Err(page("invalid_client", "this client is not known"));
-    }
-    let redirect_text = get("redirect_uri").ok_or_else(|| missing("redirect_uri"))?;
+    let redirect_text = client
+        .redirect_uri(issuer, get("redirect_uri"))
+        .ok_or_else(|| page("invalid_request", "`redirect_uri` is not one of the client's"))?;
     let redirect_uri =
-        Url::parse(redirect_text).map_err(|_| page("invalid_request", "`redirect_uri` is no URL"))?;
-    if !issuer.may_redirect_to(redirect_text, &redirect_uri) {
-        return Err(page("invalid_request", "`redirect_uri` is not one of the client's"));
-    }
-    let reject = |error, description| {
+        Url::parse(&redirect_text).map_err(|_| page("invalid_request", "`redirect_uri` is no URL"))?;
+    let reject = |error: &str, description: &str| {
         let answer = [("error", error), ("error_description", description)];
         Err(Box::new(redirect(issuer, redirect_uri.clone(), &answer, parameters)))
     };
+    if let Some(ForcedError(error)) = forced {
+        return reject(error.as_str(), "broken on purpose");
+    }
+    if !client.may("authorization_code") {
+        return reject("unauthorized_client", "the client may not use this grant");
+    }
     if get("response_type") != Some("code") {
         return reject("unsupported_response_type", "`response_type` must be `code`");
     }
     let Some(challenge) = get("code_challenge") else {
         return reject("invalid_request", "`code_challenge` is missing: PKCE is required");
     };
+    // A SHA-256 digest in Base64url (RFC 7636 §4.2).
+    let is_digest = challenge.len() == 43
+        && challenge.bytes().all(|c| c.is_ascii_alphanumeric() || c == b'-' || c == b'_');
+    if !is_digest {
+        return reject("invalid_request", "`code_challenge` is no S256 challenge");
+    }
     if get("code_challenge_method") != Some("S256") {
         return reject("invalid_request", "`code_challenge_method` must be `S256`");
     }
@@ -65,8 +92,10 @@ fn validate(issuer: &Issuer, parameters: &Parameters) -> Result<AuthorizationReq
         return reject("invalid_target", "`resource` is not one this server issues tokens for");
     }
     let code = AuthorizationCode {
-        client_id: client_id.to_owned(),
-        redirect_uri: redirect_text.to_owned(),
+        client_id: client.id.clone(),
+        family: random_text(),
+        jkt: get("dpop_jkt").map(str::to_owned),
+        redirect_uri: redirect_text,
         challenge: challenge.to_owned(),
         scopes: get("scope").unwrap_or_default().split_ascii_whitespace().map(str::to_owned).collect(),
         resource: resource.map(str::to_owned),
@@ -105,10 +134,16 @@ fn approve(
 
 pub(super) async fn authorize(
     State(issuer): State<SharedIssuer>,
+    forced: Option<Extension<ForcedError>>,
     Query(parameters): Query<Parameters>,
 ) -> Response {
+    let client = match client_of(&issuer, &parameters).await {
+        Ok(client) => client,
+        Err(response) => return *response,
+    };
     let mut issuer = lock(&issuer);
-    let request = match validate(&issuer, &parameters) {
+    let forced = forced.as_ref().map(|Extension(forced)| forced);
+    let request = match validate(&issuer, &client, &parameters, forced) {
         Ok(request) => request,
         Err(response) => return *response,
     };
@@ -142,10 +177,16 @@ fn login_page(parameters: &Parameters, user: Option<&MockTestUser>) -> Response 
 
 pub(super) async fn submit(
     State(issuer): State<SharedIssuer>,
+    forced: Option<Extension<ForcedError>>,
     Form(parameters): Form<Parameters>,
 ) -> Response {
+    let client = match client_of(&issuer, &parameters).await {
+        Ok(client) => client,
+        Err(response) => return *response,
+    };
     let mut issuer = lock(&issuer);
-    let request = match validate(&issuer, &parameters) {
+    let forced = forced.as_ref().map(|Extension(forced)| forced);
+    let request = match validate(&issuer, &client, &parameters, forced) {
         Ok(request) => request,
         Err(response) => return *response,
     };

@@ -15,6 +15,10 @@ pub enum Endpoint {
     Authorize,
     /// `/oauth/token`.
     Token,
+    /// `/oauth/revoke`.
+    Revoke,
+    /// `/oauth/introspect`.
+    Introspect,
     /// `/userinfo`.
     Userinfo,
     /// Every endpoint.
@@ -30,6 +34,8 @@ pub enum Fault {
     Status(u16),
     /// Responds with text that is not JSON.
     Garbage,
+    /// Responds with this OAuth error, such as `temporarily_unavailable`; the authorization endpoint sends it to the redirect URI.
+    Error(String),
     /// Metadata, authorization responses and tokens name this issuer.
     WrongIssuer(String),
     /// Tokens have expired when they are issued.
@@ -45,7 +51,7 @@ pub enum Fault {
 impl FromStr for Endpoint {
     type Err = String;
 
-    /// Parses `metadata`, `jwks`, `register`, `authorize`, `token`, `userinfo` or `all`.
+    /// Parses `metadata`, `jwks`, `register`, `authorize`, `token`, `revoke`, `introspect`, `userinfo` or `all`.
     fn from_str(text: &str) -> Result<Self, String> {
         Ok(match text {
             "metadata" => Self::Metadata,
@@ -53,11 +59,13 @@ impl FromStr for Endpoint {
             "register" => Self::Register,
             "authorize" => Self::Authorize,
             "token" => Self::Token,
+            "revoke" => Self::Revoke,
+            "introspect" => Self::Introspect,
             "userinfo" => Self::Userinfo,
             "all" => Self::All,
             _ => {
                 return Err(format!(
-                    "there is no endpoint `{text}`; there are metadata, jwks, register, authorize, token, userinfo and all"
+                    "there is no endpoint `{text}`; there are metadata, jwks, register, authorize, token, revoke, introspect, userinfo and all"
                 ));
             }
         })
@@ -67,10 +75,10 @@ impl FromStr for Endpoint {
 impl FromStr for Fault {
     type Err = String;
 
-    /// Parses `slow:MILLISECONDS`, `status:CODE`, `garbage`, `wrong-issuer:URL`, `expired-tokens`, `unpublished-key`, `wrong-nonce` or
+    /// Parses `slow:MILLISECONDS`, `status:CODE`, `error:CODE`, `garbage`, `wrong-issuer:URL`, `expired-tokens`, `unpublished-key`, `wrong-nonce` or
     /// `wrong-audience:TEXT`.
     fn from_str(text: &str) -> Result<Self, String> {
-        const KNOWN: &str = "there are slow:MILLISECONDS, status:CODE, garbage, wrong-issuer:URL, expired-tokens, unpublished-key, wrong-nonce and \
+        const KNOWN: &str = "there are slow:MILLISECONDS, status:CODE, error:CODE, garbage, wrong-issuer:URL, expired-tokens, unpublished-key, wrong-nonce and \
                              wrong-audience:TEXT";
         let (kind, value) = text.split_once(':').unwrap_or((text, ""));
         match (kind, value) {
@@ -83,6 +91,7 @@ impl FromStr for Fault {
                 Ok(code @ 100..=999) => Ok(Self::Status(code)),
                 _ => Err(format!("`{text}`: status:CODE takes an HTTP status, such as 500")),
             },
+            ("error", code) if !code.is_empty() => Ok(Self::Error(code.to_owned())),
             ("garbage", "") => Ok(Self::Garbage),
             ("expired-tokens", "") => Ok(Self::ExpiredTokens),
             ("unpublished-key", "") => Ok(Self::UnpublishedKey),
@@ -106,6 +115,7 @@ mod tests {
         assert_eq!(fault("slow:250"), Ok(Fault::Slow(Duration::from_millis(250))));
         assert_eq!(fault("status:503"), Ok(Fault::Status(503)));
         assert_eq!(fault("garbage"), Ok(Fault::Garbage));
+        assert_eq!(fault("error:invalid_grant"), Ok(Fault::Error("invalid_grant".into())));
         assert_eq!(fault("expired-tokens"), Ok(Fault::ExpiredTokens));
         assert_eq!(fault("unpublished-key"), Ok(Fault::UnpublishedKey));
         assert_eq!(fault("wrong-nonce"), Ok(Fault::WrongNonce));
@@ -114,7 +124,7 @@ mod tests {
             Ok(Fault::WrongIssuer("https://a.example".into()))
         );
         assert_eq!(fault("wrong-audience:x"), Ok(Fault::WrongAudience("x".into())));
-        for bad in ["slow", "slow:fast", "status:1000", "broken", "wrong-issuer:", "garbage:x"] {
+        for bad in ["slow", "slow:fast", "error:", "status:1000", "broken", "wrong-issuer:", "garbage:x"] {
             let error = fault(bad).unwrap_err();
             assert!(error.contains(bad) && error.len() > bad.len() + 10, "{error}");
         }

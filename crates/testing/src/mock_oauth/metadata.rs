@@ -1,28 +1,20 @@
-//! Metadata, key set and user info.
+//! Metadata and key set.
 
-use axum::{
-    extract::State,
-    http::{HeaderMap, StatusCode, header},
-    response::Response,
-};
+use axum::{extract::State, http::StatusCode, response::Response};
 use serde_json::json;
 
-use super::{
-    response::{error_response, json_response},
-    state::SharedIssuer,
-};
-use crate::{
-    base::{lock, unix_now},
-    token::jwks,
-};
+use super::{response::json_response, state::SharedIssuer};
+use crate::{base::lock, token::jwks};
+
+/// Algorithms of proofs of possession and of client assertions.
+const PROOF_ALGORITHMS: [&str; 9] =
+    ["ES256", "ES384", "EdDSA", "RS256", "RS384", "RS512", "PS256", "PS384", "PS512"];
 
 pub(super) async fn metadata(State(issuer): State<SharedIssuer>) -> Response {
     let issuer = lock(&issuer);
     let (base, advertised) = (issuer.factory.get_issuer().to_owned(), issuer.advertised());
-    let auth_methods = match issuer.options.client_secret {
-        Some(_) => json!(["client_secret_basic", "client_secret_post"]),
-        None => json!(["none", "client_secret_basic", "client_secret_post"]),
-    };
+    let auth_methods = json!(["none", "client_secret_basic", "client_secret_post", "private_key_jwt"]);
+    let confidential = json!(["client_secret_basic", "client_secret_post", "private_key_jwt"]);
     let mut document = json!({
             "issuer": advertised,
             "authorization_endpoint": format!("{base}/oauth/authorize"),
@@ -32,11 +24,17 @@ pub(super) async fn metadata(State(issuer): State<SharedIssuer>) -> Response {
             "jwks_uri": format!("{base}/.well-known/jwks.json"),
             "response_types_supported": ["code"],
             "response_modes_supported": ["query"],
-            "grant_types_supported": ["authorization_code", "refresh_token", "anonymous"],
+            "revocation_endpoint": format!("{base}/oauth/revoke"),
+            "introspection_endpoint": format!("{base}/oauth/introspect"),
+            "grant_types_supported": ["authorization_code", "refresh_token", "client_credentials", "anonymous"],
             "code_challenge_methods_supported": ["S256"],
             "token_endpoint_auth_methods_supported": auth_methods,
+            "token_endpoint_auth_signing_alg_values_supported": PROOF_ALGORITHMS,
+            "revocation_endpoint_auth_methods_supported": auth_methods,
+            "introspection_endpoint_auth_methods_supported": confidential,
+            "dpop_signing_alg_values_supported": PROOF_ALGORITHMS,
             "subject_types_supported": ["public"],
-            "id_token_signing_alg_values_supported": ["RS256"],
+            "id_token_signing_alg_values_supported": [issuer.factory.key().algorithm().name()],
             "scopes_supported": ["openid", "profile", "email", "read", "write"],
             "authorization_response_iss_parameter_supported": true,
             "client_id_metadata_document_supported": true,
@@ -51,29 +49,4 @@ pub(super) async fn keys(State(issuer): State<SharedIssuer>) -> Response {
     let issuer = lock(&issuer);
     let keys: Vec<_> = issuer.published.iter().map(AsRef::as_ref).collect();
     json_response(StatusCode::OK, &jwks(&keys))
-}
-
-pub(super) async fn userinfo(State(issuer): State<SharedIssuer>, headers: HeaderMap) -> Response {
-    let token = headers
-        .get(header::AUTHORIZATION)
-        .and_then(|value| value.to_str().ok())
-        .and_then(|value| value.strip_prefix("Bearer "));
-    let issuer = lock(&issuer);
-    let claims = token.and_then(|token| issuer.published.iter().find_map(|key| key.verified(token)));
-    match claims {
-        Some(mut claims) if claims["exp"].as_i64().is_some_and(|expires| expires > unix_now()) => {
-            if let Some(claims) = claims.as_object_mut() {
-                for claim in ["iss", "aud", "iat", "exp", "jti", "client_id", "scope"] {
-                    claims.shift_remove(claim);
-                }
-            }
-            json_response(StatusCode::OK, &claims)
-        }
-        _ => {
-            let mut response = error_response(StatusCode::UNAUTHORIZED, "invalid_token", "no such token");
-            let challenge = header::HeaderValue::from_static("Bearer error=\"invalid_token\"");
-            response.headers_mut().insert(header::WWW_AUTHENTICATE, challenge);
-            response
-        }
-    }
 }

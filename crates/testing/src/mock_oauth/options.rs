@@ -2,6 +2,8 @@
 
 use serde_json::{Map, Value};
 
+use super::clients::MockOAuthClient;
+
 /// Options of a [`MockOAuthServer`](super::MockOAuthServer).
 #[derive(Debug, Clone)]
 pub struct MockOAuthServerOptions {
@@ -11,11 +13,17 @@ pub struct MockOAuthServerOptions {
     pub auto_approve: bool,
     /// The user to log in. Default: none; the login page asks for a subject.
     pub test_user: Option<MockTestUser>,
-    /// The only known client. Default: every client is known.
+    /// A client, with any of the valid redirect URIs. Default: none. Clients that register themselves, and clients with a metadata
+    /// document, are known as well.
     pub client_id: Option<String>,
-    /// The secret of the client. Default: none is required.
+    /// The secret of that client. Default: none is required.
     pub client_secret: Option<String>,
-    /// Valid redirect URIs; `*` matches any characters except `/`, `?` and `#`. Default: any http URL of this machine.
+    /// Further clients, each with its own redirect URIs.
+    pub clients: Vec<MockOAuthClient>,
+    /// Accepts clients that nobody registered, as public ones. Default false: they are refused, as by a real server.
+    pub accept_any_client: bool,
+    /// Valid redirect URIs of that client and of clients that register themselves; `*` matches any characters except `/`, `?` and `#`.
+    /// Default: any http URL of this machine.
     pub valid_redirect_uris: Vec<String>,
     /// Resources that tokens can be requested for (RFC 8707), listed in the metadata (RFC 9728 §4). Default: any.
     pub protected_resources: Vec<String>,
@@ -23,6 +31,14 @@ pub struct MockOAuthServerOptions {
     pub access_token_ttl_seconds: i64,
     /// Lifetime of refresh tokens. Default 2592000, 30 days.
     pub refresh_token_ttl_seconds: i64,
+    /// Serves https with a certificate of a private authority: see [`MockOAuthServer::ca_pem`](super::MockOAuthServer::ca_pem). Default
+    /// false.
+    pub https: bool,
+    /// Certificates of authorities, as PEM, to trust when client metadata documents are fetched, such as that of a
+    /// [`MockCimdServer`](super::MockCimdServer).
+    pub trusted_ca_pem: Vec<String>,
+    /// The nonce that DPoP proofs must have (RFC 9449 §8). Default: none.
+    pub dpop_nonce: Option<String>,
     /// Prints every request to standard error. Default false.
     pub debug: bool,
 }
@@ -35,10 +51,15 @@ impl Default for MockOAuthServerOptions {
             test_user: None,
             client_id: None,
             client_secret: None,
+            clients: Vec::new(),
+            accept_any_client: false,
             valid_redirect_uris: Vec::new(),
             protected_resources: Vec::new(),
             access_token_ttl_seconds: 3600,
             refresh_token_ttl_seconds: 2_592_000,
+            https: false,
+            trusted_ca_pem: Vec::new(),
+            dpop_nonce: None,
             debug: false,
         }
     }

@@ -1,21 +1,23 @@
 //! Dynamic client registration (RFC 7591), which the official SDKs use unless a client is configured.
 
-use axum::{Json, extract::State, http::StatusCode, response::Response};
+use axum::{extract::State, http::StatusCode, response::Response};
 use serde_json::{Map, Value, json};
 use url::Url;
 
 use super::{
+    clients::{AuthMethod, KnownClient},
     response::{error_response, json_response},
     state::SharedIssuer,
 };
 use crate::base::{lock, text::random_text, unix_now};
 
 /// Registers every client with valid redirect URIs. If the options name a client, the response is that client, with its secret.
-pub(super) async fn register(
-    State(issuer): State<SharedIssuer>,
-    Json(mut client): Json<Map<String, Value>>,
-) -> Response {
-    let issuer = lock(&issuer);
+pub(super) async fn register(State(issuer): State<SharedIssuer>, body: String) -> Response {
+    let invalid = |problem: &str| error_response(StatusCode::BAD_REQUEST, "invalid_client_metadata", problem);
+    let Ok(mut client) = serde_json::from_str::<Map<String, Value>>(&body) else {
+        return invalid("the body must be a JSON object");
+    };
+    let mut issuer = lock(&issuer);
     let uris = client.get("redirect_uris").and_then(Value::as_array);
     let valid = |uri: &Value| {
         let text = uri.as_str().unwrap_or_default();
@@ -26,12 +28,21 @@ pub(super) async fn register(
         return error_response(StatusCode::BAD_REQUEST, "invalid_redirect_uri", description);
     }
     let method = client.entry("token_endpoint_auth_method").or_insert_with(|| "client_secret_basic".into());
-    if method != "none" {
+    if method == "client_secret_basic" || method == "client_secret_post" {
         let secret = issuer.options.client_secret.clone().unwrap_or_else(random_text);
         client.insert("client_secret".into(), secret.into());
         client.insert("client_secret_expires_at".into(), 0.into());
     }
     let id = issuer.options.client_id.clone().unwrap_or_else(|| format!("client-{}", random_text()));
+    let known = match KnownClient::from_metadata(&id, &client, AuthMethod::Basic) {
+        Ok(known) => known,
+        Err(problem) => return invalid(&problem),
+    };
+    // It would give anyone tokens without a user.
+    if known.grants.is_some() && known.may("client_credentials") {
+        return invalid("`client_credentials` is not open to clients that register themselves");
+    }
+    issuer.registered.insert(id.clone(), known);
     client.insert("client_id".into(), id.into());
     client.insert("client_id_issued_at".into(), unix_now().into());
     client.entry("grant_types").or_insert_with(|| json!(["authorization_code"]));

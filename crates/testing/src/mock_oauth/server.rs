@@ -1,49 +1,47 @@
 //! The mock authorization server: start, stop, and change while it runs.
 
-use std::{
-    collections::HashMap,
-    sync::{Arc, Mutex},
-};
+use std::sync::{Arc, Mutex};
 
 use tokio::net::TcpListener;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 use super::{
+    clients::MockOAuthClient,
     fault::{Endpoint, Fault},
     options::{MockOAuthServerInfo, MockOAuthServerOptions, MockTestUser},
     routes::routes,
     state::{Issuer, SharedIssuer},
 };
 use crate::{
-    base::{lock, serve::serve},
+    base::{lock, serve::serve, tls::Authority},
     token::{TestKey, TokenFactory},
 };
 
 /// A mock authorization server on the loopback interface. Stops when it is dropped.
 pub struct MockOAuthServer {
     issuer: SharedIssuer,
-    running: Option<(MockOAuthServerInfo, DropGuard)>,
+    running: Option<Running>,
+}
+
+struct Running {
+    info: MockOAuthServerInfo,
+    /// With https.
+    ca: Option<String>,
+    _stop: DropGuard,
 }
 
 impl std::fmt::Debug for MockOAuthServer {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("MockOAuthServer").field("info", &self.running.as_ref().map(|(info, _)| info)).finish()
+        f.debug_struct("MockOAuthServer")
+            .field("info", &self.running.as_ref().map(|running| &running.info))
+            .finish()
     }
 }
 
 impl MockOAuthServer {
     /// A server that signs with `factory`, with its own URL as issuer.
     pub fn new(factory: TokenFactory, options: MockOAuthServerOptions) -> Self {
-        let published = vec![factory.key().clone()];
-        let issuer = Issuer {
-            options,
-            factory,
-            codes: HashMap::new(),
-            refresh_tokens: HashMap::new(),
-            faults: Vec::new(),
-            published,
-            requests: Vec::new(),
-        };
+        let issuer = Issuer::new(factory, options);
         Self { issuer: Arc::new(Mutex::new(issuer)), running: None }
     }
 
@@ -52,13 +50,20 @@ impl MockOAuthServer {
     /// # Errors
     /// The port cannot be bound.
     pub async fn start(&mut self) -> std::io::Result<MockOAuthServerInfo> {
-        if let Some((info, _)) = &self.running {
-            return Ok(info.clone());
+        if let Some(running) = &self.running {
+            return Ok(running.info.clone());
         }
-        let port = lock(&self.issuer).options.port.unwrap_or(0);
+        let (port, https) = {
+            let options = &lock(&self.issuer).options;
+            (options.port.unwrap_or(0), options.https)
+        };
         let listener = TcpListener::bind(("127.0.0.1", port)).await?;
         let port = listener.local_addr()?.port();
-        let base_url = format!("http://127.0.0.1:{port}");
+        let ca = https.then(Authority::new);
+        let base_url = match https {
+            true => format!("https://localhost:{port}"),
+            false => format!("http://127.0.0.1:{port}"),
+        };
         let info = MockOAuthServerInfo {
             issuer: base_url.clone(),
             jwks_url: format!("{base_url}/.well-known/jwks.json"),
@@ -70,8 +75,10 @@ impl MockOAuthServer {
             issuer.factory = issuer.factory.with_issuer(&info.issuer);
         }
         let stop = CancellationToken::new();
-        serve(listener, routes(self.issuer.clone()), None, stop.clone());
-        self.running = Some((info.clone(), stop.drop_guard()));
+        let tls = ca.as_ref().map(|ca| ca.acceptor("localhost"));
+        serve(listener, routes(self.issuer.clone()), tls, stop.clone());
+        let ca = ca.map(|ca| ca.pem().to_owned());
+        self.running = Some(Running { info: info.clone(), ca, _stop: stop.drop_guard() });
         Ok(info)
     }
 
@@ -85,7 +92,17 @@ impl MockOAuthServer {
     /// # Panics
     /// The server was not started.
     pub fn info(&self) -> &MockOAuthServerInfo {
-        &self.running.as_ref().expect("the mock OAuth server was started").0
+        &self.running.as_ref().expect("the mock OAuth server was started").info
+    }
+
+    /// The certificate of the private authority, as PEM. Present with https.
+    pub fn ca_pem(&self) -> Option<&str> {
+        self.running.as_ref().and_then(|running| running.ca.as_deref())
+    }
+
+    /// Adds a client.
+    pub fn add_client(&self, client: MockOAuthClient) {
+        lock(&self.issuer).options.clients.push(client);
     }
 
     /// Logs in the test user without a login page, or with one.
@@ -127,8 +144,8 @@ impl MockOAuthServer {
 
     /// Signs with a new key from now on. With `keep_old` the key set keeps the old key, as a proper rotation does.
     pub fn rotate_keys(&self, keep_old: bool) {
-        let key = TestKey::generate();
         let mut issuer = lock(&self.issuer);
+        let key = TestKey::generate(issuer.factory.key().algorithm());
         if !keep_old {
             issuer.published.clear();
         }
@@ -139,7 +156,7 @@ impl MockOAuthServer {
     /// Signs with a key that is not in the key set, as after a rotation whose new key was not published.
     pub fn sign_with_unpublished_key(&self) {
         let mut issuer = lock(&self.issuer);
-        issuer.factory = issuer.factory.with_key(TestKey::unpublished());
+        issuer.factory = issuer.factory.with_key(issuer.factory.key().unpublished());
     }
 
     /// All requests so far, such as `POST /oauth/token`.

@@ -1,13 +1,14 @@
 //! State of the authorization server: issued codes and refresh tokens, faults, keys.
 
 use std::{
-    collections::HashMap,
+    collections::{HashMap, HashSet},
     sync::{Arc, Mutex},
 };
 
 use url::Url;
 
 use super::{
+    clients::KnownClient,
     fault::{Endpoint, Fault},
     options::{MockOAuthServerOptions, MockTestUser},
 };
@@ -22,6 +23,10 @@ pub(super) struct AuthorizationCode {
     pub(super) client_id: String,
     pub(super) redirect_uri: String,
     pub(super) challenge: String,
+    /// The tokens of one login.
+    pub(super) family: String,
+    /// The DPoP key that the request names (`dpop_jkt`, RFC 9449 §10).
+    pub(super) jkt: Option<String>,
     pub(super) scopes: Vec<String>,
     pub(super) resource: Option<String>,
     pub(super) user: MockTestUser,
@@ -41,6 +46,9 @@ pub(super) struct Login {
 #[derive(Debug, Clone)]
 pub(super) struct RefreshGrant {
     pub(super) client_id: String,
+    pub(super) family: String,
+    /// The DPoP key of a public client, to which its refresh tokens are bound (RFC 9449 §5).
+    pub(super) jkt: Option<String>,
     pub(super) scopes: Vec<String>,
     pub(super) resource: Option<String>,
     pub(super) user: MockTestUser,
@@ -53,6 +61,16 @@ pub(super) struct Issuer {
     pub(super) factory: TokenFactory,
     pub(super) codes: HashMap<String, AuthorizationCode>,
     pub(super) refresh_tokens: HashMap<String, RefreshGrant>,
+    /// Families of codes and refresh tokens that were used: using one again ends its family.
+    pub(super) used: HashMap<String, String>,
+    /// Families of access tokens, by `jti`.
+    pub(super) families: HashMap<String, String>,
+    /// Revoked access tokens (`jti`) and families.
+    pub(super) revoked: HashSet<String>,
+    /// Proofs and assertions, which are accepted once.
+    pub(super) seen: HashSet<String>,
+    /// Clients that registered themselves.
+    pub(super) registered: HashMap<String, KnownClient>,
     /// Faults with the number of requests they still affect.
     pub(super) faults: Vec<(Endpoint, Fault, Option<u32>)>,
     /// Keys in `/jwks.json`. The factory signs with its own key.
@@ -63,6 +81,29 @@ pub(super) struct Issuer {
 pub(super) type SharedIssuer = Arc<Mutex<Issuer>>;
 
 impl Issuer {
+    pub(super) fn new(factory: TokenFactory, options: MockOAuthServerOptions) -> Self {
+        Self {
+            options,
+            published: vec![factory.key().clone()],
+            factory,
+            codes: HashMap::new(),
+            refresh_tokens: HashMap::new(),
+            used: HashMap::new(),
+            families: HashMap::new(),
+            revoked: HashSet::new(),
+            seen: HashSet::new(),
+            registered: HashMap::new(),
+            faults: Vec::new(),
+            requests: Vec::new(),
+        }
+    }
+
+    /// Ends all tokens of a login.
+    pub(super) fn end_family(&mut self, family: &str) {
+        self.refresh_tokens.retain(|_, grant| grant.family != family);
+        self.revoked.insert(family.to_owned());
+    }
+
     /// The advertised issuer: its own, or that of [`Fault::WrongIssuer`].
     pub(super) fn advertised(&self) -> String {
         let wrong = self.faults.iter().rev().find_map(|(_, fault, _)| match fault {
@@ -85,7 +126,9 @@ impl Issuer {
 
     /// Takes the latest fault that affects responses of the endpoint, and counts its use.
     pub(super) fn take_fault(&mut self, endpoint: Endpoint) -> Option<Fault> {
-        let breaks = |fault: &Fault| matches!(fault, Fault::Slow(_) | Fault::Status(_) | Fault::Garbage);
+        let breaks = |fault: &Fault| {
+            matches!(fault, Fault::Slow(_) | Fault::Status(_) | Fault::Garbage | Fault::Error(_))
+        };
         let at = self.faults.iter().rposition(|(of, fault, times)| {
             (*of == endpoint || *of == Endpoint::All) && breaks(fault) && *times != Some(0)
         })?;

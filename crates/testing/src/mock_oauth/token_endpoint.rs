@@ -1,31 +1,26 @@
-//! The token endpoint: `authorization_code` with PKCE, `refresh_token` with rotation, `anonymous`.
-
-use std::collections::HashMap;
+//! The token endpoint: `authorization_code` with PKCE, `refresh_token` with rotation, `client_credentials`, `anonymous`.
 
 use axum::{
-    Form,
     extract::State,
-    http::{HeaderMap, StatusCode, header},
-    response::Response,
-};
-use base64::{
-    Engine,
-    engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD},
+    http::{HeaderMap, StatusCode, Uri, header},
+    response::{IntoResponse as _, Response},
 };
 use serde_json::{Value, json};
 
 use super::{
+    client_auth::authenticate,
+    clients::KnownClient,
     fault::Fault,
+    form::{Form, TokenError},
     options::MockTestUser,
-    response::{error_response, json_response},
+    proof,
+    response::json_response,
     state::{AuthorizationCode, Issuer, Login, RefreshGrant, SharedIssuer},
 };
 use crate::{
     base::{lock, text::random_text, unix_now},
-    token::{CreateTokenOptions, TestKey},
+    token::{CreateTokenOptions, TokenFactory, sha256},
 };
-
-type Parameters = HashMap<String, String>;
 
 /// Client, user and scopes that tokens are issued for.
 struct Grant {
@@ -33,145 +28,186 @@ struct Grant {
     user: MockTestUser,
     scopes: Vec<String>,
     resource: Option<String>,
+    /// The DPoP key that the tokens are bound to.
+    jkt: Option<String>,
 }
 
-/// Status, `error` and `error_description` of a failed request.
-type TokenError = (StatusCode, &'static str, &'static str);
-
-const fn bad_request(error: &'static str, description: &'static str) -> TokenError {
-    (StatusCode::BAD_REQUEST, error, description)
-}
-
-/// A parameter that is present and not empty.
-fn get<'a>(parameters: &'a Parameters, name: &str) -> Option<&'a str> {
-    parameters.get(name).map(String::as_str).filter(|value| !value.is_empty())
+/// A login, which refresh tokens continue.
+struct Session {
+    login: Login,
+    family: String,
+    /// True for clients whose refresh tokens are bound to the DPoP key.
+    public: bool,
 }
 
 pub(super) async fn token(
     State(issuer): State<SharedIssuer>,
+    uri: Uri,
     headers: HeaderMap,
-    Form(parameters): Form<Parameters>,
+    body: String,
 ) -> Response {
-    let mut issuer = lock(&issuer);
-    match issuer.grant(&headers, &parameters) {
+    match grant(&issuer, &uri, &headers, &body).await {
         Ok(body) => json_response(StatusCode::OK, &body),
-        Err((status, error, description)) => error_response(status, error, description),
+        Err(error) => error.into_response(),
     }
 }
 
-/// Client id and secret from HTTP Basic (RFC 6749 §2.3.1).
-fn basic(headers: &HeaderMap) -> Option<(String, String)> {
-    let value = headers.get(header::AUTHORIZATION)?.to_str().ok()?.strip_prefix("Basic ")?;
-    let text = String::from_utf8(STANDARD.decode(value).ok()?).ok()?;
-    let (id, secret) = text.split_once(':')?;
-    let plain =
-        |text: &str| url::form_urlencoded::parse(text.as_bytes()).next().map(|(name, _)| name.into_owned());
-    Some((plain(id)?, plain(secret).unwrap_or_default()))
+async fn grant(
+    issuer: &SharedIssuer,
+    uri: &Uri,
+    headers: &HeaderMap,
+    body: &str,
+) -> Result<Value, TokenError> {
+    if uri.query().is_some_and(|query| !query.is_empty()) {
+        return Err(TokenError::invalid_request("parameters belong in the body"));
+    }
+    let form = Form::parse(headers.get(header::CONTENT_TYPE), body)?;
+    let grant_type = form.require("grant_type")?;
+    let known = ["authorization_code", "refresh_token", "client_credentials", "anonymous"];
+    if !known.contains(&grant_type) {
+        return Err(TokenError::bad_request("unsupported_grant_type", "this grant is not supported"));
+    }
+    let client = match grant_type {
+        "anonymous" => None,
+        _ => Some(authenticate(issuer, headers, &form).await?),
+    };
+    let mut issuer = lock(issuer);
+    if client.as_ref().is_some_and(|client| !client.may(grant_type)) {
+        return Err(TokenError::bad_request("unauthorized_client", "the client may not use this grant"));
+    }
+    let jkt = proof::check(&mut issuer, headers, "POST", "/oauth/token", None)?;
+    if client.as_ref().is_some_and(|client| client.dpop_bound) && jkt.is_none() {
+        return Err(TokenError::bad_request("invalid_dpop_proof", "the client's tokens need a DPoP proof"));
+    }
+    let Some(client) = client else {
+        return Ok(issuer.without_user("anonymous", Vec::new(), &form, jkt));
+    };
+    match grant_type {
+        "authorization_code" => issuer.redeem_code(&client, &form, jkt),
+        "refresh_token" => issuer.refresh(&client, &form, jkt),
+        _ if client.is_public() => {
+            Err(TokenError::bad_request("unauthorized_client", "a public client cannot use this grant"))
+        }
+        _ => {
+            let scopes = form.get("scope").unwrap_or_default().split_ascii_whitespace().map(str::to_owned);
+            Ok(issuer.without_user(&client.id, scopes.collect(), &form, jkt))
+        }
+    }
+}
+
+/// True if a text can be a code verifier (RFC 7636 §4.1).
+fn is_code_verifier(text: &str) -> bool {
+    let is_unreserved = |c: u8| c.is_ascii_alphanumeric() || b"-._~".contains(&c);
+    (43..=128).contains(&text.len()) && text.bytes().all(is_unreserved)
 }
 
 impl Issuer {
-    fn grant(&mut self, headers: &HeaderMap, parameters: &Parameters) -> Result<Value, TokenError> {
-        let grant_type =
-            get(parameters, "grant_type").ok_or(bad_request("invalid_request", "`grant_type` is missing"))?;
-        if grant_type == "anonymous" {
-            let grant = Grant {
-                client_id: "anonymous".to_owned(),
-                user: MockTestUser::new("anonymous"),
-                scopes: Vec::new(),
-                resource: get(parameters, "resource").map(str::to_owned),
-            };
-            return Ok(self.issue(grant, None));
-        }
-        let client_id = self.authenticate_client(headers, parameters)?;
-        let (grant, login) = match grant_type {
-            "authorization_code" => self.redeem_code(client_id, parameters)?,
-            "refresh_token" => self.refresh(client_id, parameters)?,
-            _ => return Err(bad_request("unsupported_grant_type", "this grant is not supported")),
+    /// Tokens of a client, or of nobody (RFC 6749 §4.4).
+    fn without_user(&mut self, client: &str, scopes: Vec<String>, form: &Form, jkt: Option<String>) -> Value {
+        let grant = Grant {
+            client_id: client.to_owned(),
+            user: MockTestUser::new(client),
+            scopes,
+            resource: form.get("resource").map(str::to_owned),
+            jkt,
         };
-        Ok(self.issue(grant, Some(login)))
+        self.issue(grant, None)
     }
 
-    /// The grant of an authorization code (RFC 6749 §4.1.3, RFC 7636 §4.6, RFC 8707 §2.2).
+    /// Redeems an authorization code (RFC 6749 §4.1.3, RFC 7636 §4.6, RFC 8707 §2.2).
     fn redeem_code(
         &mut self,
-        client_id: String,
-        parameters: &Parameters,
-    ) -> Result<(Grant, Login), TokenError> {
-        let invalid = |description| bad_request("invalid_grant", description);
-        let code = get(parameters, "code").ok_or(bad_request("invalid_request", "`code` is missing"))?;
-        // A code is consumed by the first attempt, even a failed one.
-        let code = self.codes.remove(code).ok_or(invalid("the code is unknown or was used"))?;
+        client: &KnownClient,
+        form: &Form,
+        jkt: Option<String>,
+    ) -> Result<Value, TokenError> {
+        let invalid = TokenError::invalid_grant;
+        let text = form.require("code")?;
+        let verifier = form.require("code_verifier")?;
+        if !is_code_verifier(verifier) {
+            return Err(TokenError::invalid_request("`code_verifier` is malformed"));
+        }
+        // A code is consumed by the first attempt, even a failed one; a second ends what the first one got.
+        let Some(code) = self.codes.remove(text) else {
+            if let Some(family) = self.used.get(text).cloned() {
+                self.end_family(&family);
+            }
+            return Err(invalid("the code is unknown or was used"));
+        };
+        self.used.insert(text.to_owned(), code.family.clone());
         if code.expires < unix_now() {
             return Err(invalid("the code is expired"));
         }
-        if code.client_id != client_id {
+        if code.client_id != client.id {
             return Err(invalid("the code was given to another client"));
         }
-        if get(parameters, "redirect_uri").is_some_and(|uri| uri != code.redirect_uri) {
+        if form.get("redirect_uri").is_some_and(|uri| uri != code.redirect_uri) {
             return Err(invalid("`redirect_uri` is not the one the code was asked with"));
         }
-        let verifier = get(parameters, "code_verifier").ok_or(invalid("`code_verifier` is missing"))?;
-        let digest = aws_lc_rs::digest::digest(&aws_lc_rs::digest::SHA256, verifier.as_bytes());
-        if URL_SAFE_NO_PAD.encode(digest) != code.challenge {
+        if sha256(verifier) != code.challenge {
             return Err(invalid("`code_verifier` does not fit the code's challenge"));
         }
-        let resource = get(parameters, "resource").map(str::to_owned).or_else(|| code.resource.clone());
-        if code.resource.is_some() && resource != code.resource {
-            return Err(bad_request("invalid_target", "`resource` is not the one the code was asked with"));
+        if code.jkt.is_some() && code.jkt != jkt {
+            return Err(invalid("the code is bound to another DPoP key"));
         }
-        let AuthorizationCode { user, scopes, login, .. } = code;
-        Ok((Grant { client_id, user, scopes, resource }, login))
+        let resource = form.get("resource").map(str::to_owned).or_else(|| code.resource.clone());
+        if code.resource.is_some() && resource != code.resource {
+            return Err(TokenError::bad_request(
+                "invalid_target",
+                "`resource` is not the one the code was asked with",
+            ));
+        }
+        let AuthorizationCode { user, scopes, login, family, .. } = code;
+        let session = Session { login, family, public: client.is_public() };
+        Ok(self.issue(Grant { client_id: client.id.clone(), user, scopes, resource, jkt }, Some(session)))
     }
 
-    /// The grant of a refresh token, which is replaced by a new one (RFC 6749 §6).
-    fn refresh(&mut self, client_id: String, parameters: &Parameters) -> Result<(Grant, Login), TokenError> {
-        let invalid = |description| bad_request("invalid_grant", description);
-        let token = get(parameters, "refresh_token")
-            .ok_or(bad_request("invalid_request", "`refresh_token` is missing"))?;
-        let known = self.refresh_tokens.get(token).cloned();
-        let known = known.ok_or(invalid("the refresh token is unknown or was used"))?;
-        if known.client_id != client_id {
+    /// Redeems a refresh token, which is replaced by a new one (RFC 6749 §6); using it again ends the family.
+    fn refresh(
+        &mut self,
+        client: &KnownClient,
+        form: &Form,
+        jkt: Option<String>,
+    ) -> Result<Value, TokenError> {
+        let invalid = TokenError::invalid_grant;
+        let token = form.require("refresh_token")?;
+        let Some(known) = self.refresh_tokens.get(token).cloned() else {
+            if let Some(family) = self.used.get(token).cloned() {
+                self.end_family(&family);
+            }
+            return Err(invalid("the refresh token is unknown or was used"));
+        };
+        if known.client_id != client.id {
             return Err(invalid("the refresh token was given to another client"));
         }
-        self.refresh_tokens.remove(token);
+        if known.jkt.is_some() && known.jkt != jkt {
+            return Err(invalid("the refresh token is bound to another DPoP key"));
+        }
         if known.expires < unix_now() {
             return Err(invalid("the refresh token is expired"));
         }
-        let scopes: Vec<String> = match get(parameters, "scope") {
+        let scopes: Vec<String> = match form.get("scope") {
             Some(scope) => scope.split_ascii_whitespace().map(str::to_owned).collect(),
             None => known.scopes.clone(),
         };
         if scopes.iter().any(|scope| !known.scopes.contains(scope)) {
-            return Err(bad_request("invalid_scope", "more was asked for than was granted"));
+            return Err(TokenError::bad_request("invalid_scope", "more was asked for than was granted"));
         }
-        Ok((Grant { client_id, user: known.user, scopes, resource: known.resource }, known.login))
-    }
-
-    /// Authenticates the client: `client_id` and `client_secret` must be those of the options, if set.
-    fn authenticate_client(
-        &self,
-        headers: &HeaderMap,
-        parameters: &Parameters,
-    ) -> Result<String, TokenError> {
-        const INVALID_CLIENT: TokenError =
-            (StatusCode::UNAUTHORIZED, "invalid_client", "wrong client or secret");
-        let get = |name: &str| parameters.get(name).cloned();
-        let (id, secret) = match basic(headers) {
-            Some((id, secret)) => (id, Some(secret)),
-            None => (
-                get("client_id").ok_or(bad_request("invalid_request", "`client_id` is missing"))?,
-                get("client_secret"),
-            ),
-        };
-        let known = self.options.client_id.as_ref().is_none_or(|known| *known == id);
-        let authenticated =
-            self.options.client_secret.as_ref().is_none_or(|known| secret.as_ref() == Some(known));
-        if known && authenticated { Ok(id) } else { Err(INVALID_CLIENT) }
+        if let Some(resource) = form.get("resource")
+            && known.resource.as_deref().is_some_and(|known| known != resource)
+        {
+            return Err(TokenError::bad_request("invalid_target", "`resource` is not the one of the login"));
+        }
+        self.refresh_tokens.remove(token);
+        self.used.insert(token.to_owned(), known.family.clone());
+        let session = Session { login: known.login, family: known.family, public: client.is_public() };
+        let (client_id, user, resource) = (known.client_id, known.user, known.resource);
+        Ok(self.issue(Grant { client_id, user, scopes, resource, jkt }, Some(session)))
     }
 
     /// Issues an access token; for a login also a refresh token, and an ID token for the scope `openid`.
-    fn issue(&mut self, grant: Grant, login: Option<Login>) -> Value {
-        let Grant { client_id, user, scopes, resource } = grant;
+    fn issue(&mut self, grant: Grant, session: Option<Session>) -> Value {
+        let Grant { client_id, user, scopes, resource, jkt } = grant;
         let lifetime = match self.has_fault(&Fault::ExpiredTokens) {
             true => -60,
             false => self.options.access_token_ttl_seconds,
@@ -184,16 +220,25 @@ impl Issuer {
             options = options.claim("aud", audience);
         }
         let signer = match self.has_fault(&Fault::UnpublishedKey) {
-            true => self.factory.with_key(TestKey::unpublished()),
+            true => self.factory.with_key(self.factory.key().unpublished()),
             false => self.factory.clone(),
         };
+        if let Some(jkt) = &jkt {
+            options = options.claim("cnf", json!({"jkt": jkt}));
+        }
+        let access_token = signer.create_test_token(&options);
+        if let Some(session) = &session
+            && let Some(jti) = TokenFactory::unverified_claims(&access_token)["jti"].as_str()
+        {
+            self.families.insert(jti.to_owned(), session.family.clone());
+        }
         let mut body = json!({
-            "access_token": signer.create_test_token(&options),
-            "token_type": "Bearer",
+            "access_token": access_token,
+            "token_type": if jkt.is_some() { "DPoP" } else { "Bearer" },
             "expires_in": self.options.access_token_ttl_seconds,
             "scope": scopes.join(" "),
         });
-        if let Some(login) = &login
+        if let Some(Session { login, .. }) = &session
             && scopes.iter().any(|scope| scope == "openid")
         {
             let mut id = options.claim("aud", client_id.as_str()).claim("auth_time", login.at);
@@ -203,10 +248,12 @@ impl Issuer {
             }
             body["id_token"] = signer.create_id_token(&id).into();
         }
-        if let Some(login) = login {
+        if let Some(Session { login, family, public }) = session {
             let secret = random_text();
             let refresh = RefreshGrant {
                 client_id,
+                family,
+                jkt: jkt.filter(|_| public),
                 scopes,
                 resource,
                 user,

@@ -1,10 +1,14 @@
-//! The token factory: RS256 tokens with chosen claims.
+//! The token factory: signed tokens with chosen claims.
 
 use std::{path::Path, sync::Arc};
 
 use serde_json::{Map, Value, json};
 
-use super::key::{KeyFileError, TestKey, jwks};
+use super::{
+    algorithm::Algorithm,
+    broken::Defect,
+    key::{KeyFileError, TestKey, jwks},
+};
 use crate::base::{text::random_text, unix_now};
 
 /// Issuer, audience and lifetime of tokens.
@@ -94,7 +98,7 @@ impl CreateTokenOptions {
     }
 }
 
-/// Creates RS256 access tokens (`at+jwt`, RFC 9068). All factories of a process share one key.
+/// Creates access tokens (`at+jwt`, RFC 9068), by default with RS256 and a key that all factories of a process share.
 #[derive(Debug, Clone)]
 pub struct TokenFactory {
     options: TokenFactoryOptions,
@@ -113,13 +117,36 @@ impl TokenFactory {
         Self { options, key: TestKey::shared() }
     }
 
-    /// Signs with the RSA key in a PKCS#8 PEM file, which is created if it does not exist. Processes that use the same file
-    /// sign with the same key.
+    /// Signs with a new key for this algorithm.
+    #[must_use]
+    pub fn algorithm(self, algorithm: Algorithm) -> Self {
+        if self.key.algorithm() == algorithm {
+            return self;
+        }
+        Self { options: self.options, key: TestKey::generate(algorithm) }
+    }
+
+    /// Signs with the key in a PKCS#8 PEM file, which is created if it does not exist (RSA). Processes that use the same file
+    /// sign with the same key, with RS256, ES256, ES384 or EdDSA by its kind.
     ///
     /// # Errors
     /// The file cannot be read or created, or does not contain such a key.
     pub fn key_file(self, path: impl AsRef<Path>) -> Result<Self, KeyFileError> {
-        Ok(Self { options: self.options, key: TestKey::in_file(path.as_ref())? })
+        Ok(Self { options: self.options, key: TestKey::in_file(path.as_ref(), None)? })
+    }
+
+    /// As [`TokenFactory::key_file`], for this algorithm. The file of an HMAC algorithm holds the shared secret as it is.
+    ///
+    /// # Errors
+    /// As [`TokenFactory::key_file`], or the key is of another kind.
+    pub fn key_file_for(self, path: impl AsRef<Path>, algorithm: Algorithm) -> Result<Self, KeyFileError> {
+        Ok(Self { options: self.options, key: TestKey::in_file(path.as_ref(), Some(algorithm))? })
+    }
+
+    /// Creates a token that a server must refuse, because of this one defect.
+    pub fn create_broken_token(&self, options: &CreateTokenOptions, defect: Defect) -> String {
+        let lifetime = options.expires_in.unwrap_or(self.options.expires_in_seconds);
+        defect.apply(&self.key, self.claims(options, lifetime), lifetime)
     }
 
     /// Creates a token.
@@ -150,7 +177,7 @@ impl TokenFactory {
     /// Creates a token signed by a different key than the one its header names.
     pub fn create_token_with_invalid_signature(&self, options: &CreateTokenOptions) -> String {
         let expires_in = options.expires_in.unwrap_or(self.options.expires_in_seconds);
-        TestKey::unpublished().sign("at+jwt", &self.key.id, &self.claims(options, expires_in))
+        self.key.unpublished().sign("at+jwt", &self.key.id, &self.claims(options, expires_in))
     }
 
     /// The public keys, as a JWK set.
@@ -247,7 +274,7 @@ impl TokenFactory {
     pub(crate) fn create_id_token(&self, options: &CreateTokenOptions) -> String {
         let mut claims = self.claims(options, options.expires_in.unwrap_or(self.options.expires_in_seconds));
         if let Some(claims) = claims.as_object_mut() {
-            for claim in ["client_id", "scope", "jti"] {
+            for claim in ["client_id", "scope", "jti", "cnf"] {
                 claims.shift_remove(claim);
             }
         }

@@ -4,8 +4,9 @@ use std::time::Duration;
 
 use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
 use gatewright_testing::{
-    Endpoint, Fault, MockCimdClientOptions, MockCimdServer, MockCimdServerOptions, MockOAuthServer,
-    MockOAuthServerOptions, MockTestUser, TokenFactory,
+    Algorithm, Endpoint, Fault, MockCimdClientOptions, MockCimdServer, MockCimdServerOptions,
+    MockOAuthClient, MockOAuthServer, MockOAuthServerOptions, MockTestUser, TokenFactory,
+    TokenFactoryOptions,
 };
 use reqwest::{Response, StatusCode, redirect::Policy};
 use serde_json::{Value, json};
@@ -17,7 +18,7 @@ fn challenge() -> String {
     URL_SAFE_NO_PAD.encode(aws_lc_rs::digest::digest(&aws_lc_rs::digest::SHA256, VERIFIER.as_bytes()))
 }
 
-struct Client {
+pub(crate) struct Client {
     http: reqwest::Client,
     base: String,
 }
@@ -82,8 +83,18 @@ async fn started(options: MockOAuthServerOptions) -> (MockOAuthServer, Client) {
     (server, Client { http, base })
 }
 
+/// A server that knows the clients `app` and `other`.
 fn approving() -> MockOAuthServerOptions {
-    MockOAuthServerOptions { auto_approve: true, ..Default::default() }
+    let client = |id: &str| MockOAuthClient {
+        client_id: id.into(),
+        redirect_uris: vec![BACK.into(), "http://127.0.0.1:9/other".into()],
+        ..MockOAuthClient::default()
+    };
+    MockOAuthServerOptions {
+        auto_approve: true,
+        clients: vec![client("app"), client("other")],
+        ..Default::default()
+    }
 }
 
 fn claims(body: &Value) -> Value {
@@ -140,13 +151,17 @@ async fn pkce_is_enforced_at_both_endpoints() {
     let (_server, client) = started(approving()).await;
     assert_eq!(client.answer(&[("code_challenge", "")]).await["error"], "invalid_request");
     assert_eq!(client.answer(&[("code_challenge_method", "plain")]).await["error"], "invalid_request");
-    for verifier in ["", "another-verifier-that-is-long-enough-for-everybody-123"] {
-        let code = &client.answer(&[]).await["code"];
+    let code = &client.answer(&[]).await["code"];
+    for (verifier, error) in [
+        ("", "invalid_request"),
+        ("short", "invalid_request"),
+        ("another-verifier-that-is-long-enough-for-everybody-123", "invalid_grant"),
+    ] {
         let (status, body) = client.redeem(code, &[("code_verifier", verifier)]).await;
-        assert_eq!((status, body["error"].as_str()), (StatusCode::BAD_REQUEST, Some("invalid_grant")));
-        let (status, _) = client.redeem(code, &[]).await;
-        assert_eq!(status, 400, "a code is used up by a wrong verifier");
+        assert_eq!((status, body["error"].as_str()), (StatusCode::BAD_REQUEST, Some(error)), "{verifier}");
     }
+    let (status, _) = client.redeem(code, &[]).await;
+    assert_eq!(status, 400, "a code is used up by a wrong verifier");
 }
 
 #[tokio::test]
@@ -177,6 +192,7 @@ async fn tokens_are_for_the_resources_the_metadata_lists() {
 #[tokio::test]
 async fn redirects_go_only_to_valid_uris() {
     let mut options = approving();
+    options.clients.clear();
     options.client_id = Some("app".into());
     options.valid_redirect_uris = vec!["https://*.example.com/cb".into()];
     let (server, client) = started(options).await;
@@ -194,6 +210,7 @@ async fn redirects_go_only_to_valid_uris() {
 #[tokio::test]
 async fn a_configured_secret_is_required() {
     let mut options = approving();
+    options.clients.clear();
     (options.client_id, options.client_secret) = (Some("app".into()), Some("s3cret".into()));
     let (_server, client) = started(options).await;
     let code = &client.answer(&[]).await["code"];
@@ -204,7 +221,7 @@ async fn a_configured_secret_is_required() {
 
 #[tokio::test]
 async fn the_login_page_logs_in_or_denies() {
-    let (_server, client) = started(MockOAuthServerOptions::default()).await;
+    let (_server, client) = started(MockOAuthServerOptions { auto_approve: false, ..approving() }).await;
     let page = client.authorize(&[]).await;
     assert_eq!(page.status(), 200);
     assert!(page.text().await.unwrap().contains("action=\"/oauth/authorize/submit\""));
@@ -351,9 +368,23 @@ async fn a_client_that_registers_itself_gets_tokens() {
     assert_eq!((status, &known["client_name"]), (StatusCode::CREATED, &json!("mine")));
     assert!(known["client_secret"].is_string() && known["client_id_issued_at"].is_i64(), "{known}");
     let id = known["client_id"].as_str().unwrap();
-    let answer = client.answer(&[("client_id", id)]).await;
-    let (status, tokens) = client.redeem(&answer["code"], &[("client_id", id)]).await;
-    assert_eq!(status, StatusCode::OK, "{tokens}");
+    let secret = known["client_secret"].as_str().unwrap();
+    let code = async || client.answer(&[("client_id", id)]).await["code"].clone();
+    for (how, wanted) in [(Some("wrong"), 401), (Some(secret), 200)] {
+        let fields =
+            [("grant_type", "authorization_code"), ("code", &code().await), ("code_verifier", VERIFIER)];
+        let request = client.http.post(format!("{}/oauth/token", client.base)).basic_auth(id, how);
+        let body = reqwest::Url::parse_with_params("http://x/", fields).unwrap().query().unwrap().to_owned();
+        let request = request.header("content-type", "application/x-www-form-urlencoded").body(body);
+        let response = request.send().await.unwrap();
+        assert_eq!(response.status(), wanted);
+        let challenge = response.headers().get("www-authenticate").map(|one| one.to_str().unwrap());
+        assert_eq!(challenge.is_some_and(|one| one.starts_with("Basic ")), wanted == 401, "{challenge:?}");
+    }
+    let (status, error) = client.redeem(&code().await, &[("client_id", id)]).await;
+    assert_eq!((status, &error["error"]), (StatusCode::UNAUTHORIZED, &json!("invalid_client")), "no secret");
+    let elsewhere = client.authorize(&[("client_id", id), ("redirect_uri", "http://127.0.0.1:9/else")]).await;
+    assert_eq!(elsewhere.status(), 400, "another redirect URI than the registered one");
 
     let (_, public) = register(json!({"redirect_uris": [BACK], "token_endpoint_auth_method": "none"})).await;
     assert!(public.get("client_secret").is_none() && public["client_id"] != known["client_id"], "{public}");
@@ -361,4 +392,198 @@ async fn a_client_that_registers_itself_gets_tokens() {
     assert_eq!((status, &error["error"]), (StatusCode::BAD_REQUEST, &json!("invalid_redirect_uri")));
     server.inject_fault(Endpoint::Register, Fault::Status(503), Some(1));
     assert_eq!(register(json!({"redirect_uris": [BACK]})).await.0, StatusCode::SERVICE_UNAVAILABLE);
+}
+
+#[tokio::test]
+async fn unknown_clients_and_wrong_secrets_are_refused() {
+    let mut options = approving();
+    let service = MockOAuthClient {
+        client_id: "service".into(),
+        client_secret: Some("s3cret".into()),
+        ..MockOAuthClient::default()
+    };
+    options.clients.push(service);
+    let (_server, client) = started(options).await;
+    assert_eq!(client.authorize(&[("client_id", "stranger")]).await.status(), 400);
+    let body = client.authorize(&[("redirect_uri", "https://elsewhere.example/")]).await;
+    assert_eq!(body.status(), 400);
+    let fields = |id, secret| {
+        [
+            ("grant_type", "client_credentials"),
+            ("client_id", id),
+            ("client_secret", secret),
+            ("scope", "read"),
+        ]
+    };
+    for (id, secret) in [("stranger", "x"), ("service", "s3cret"), ("service", "wrong"), ("service", "")] {
+        let (status, body) = client.token(&fields(id, secret)).await;
+        // `service` is registered for HTTP Basic.
+        assert_eq!((status.as_u16(), &body["error"]), (401, &json!("invalid_client")), "{id} {secret}");
+    }
+    let request =
+        client.http.post(format!("{}/oauth/token", client.base)).basic_auth("service", Some("s3cret"));
+    let request = request.header("content-type", "application/x-www-form-urlencoded");
+    let response = request.body("grant_type=client_credentials&scope=read").send().await.unwrap();
+    let body: Value = response.json().await.unwrap();
+    assert_eq!(claims(&body)["sub"], "service");
+    assert!(body.get("refresh_token").is_none(), "{body}");
+    let (status, body) = client.token(&[("grant_type", "client_credentials"), ("client_id", "app")]).await;
+    assert_eq!((status, &body["error"]), (StatusCode::BAD_REQUEST, &json!("unauthorized_client")));
+    let (_server, lenient) =
+        started(MockOAuthServerOptions { accept_any_client: true, auto_approve: true, ..Default::default() })
+            .await;
+    assert!(lenient.answer(&[("client_id", "stranger")]).await.contains_key("code"));
+}
+
+#[tokio::test]
+async fn a_client_metadata_document_is_fetched_and_checked() {
+    let mut documents = MockCimdServer::new(MockCimdServerOptions { https: true, ..Default::default() });
+    documents.start().await.unwrap();
+    let mut app = MockCimdClientOptions::new("app");
+    app.redirect_uris = vec![BACK.into()];
+    let good = documents.register_client(&app);
+    let trusted = documents.ca_pem().unwrap().to_owned();
+    let (_server, client) =
+        started(MockOAuthServerOptions { trusted_ca_pem: vec![trusted], ..approving() }).await;
+    let code = &client.answer(&[("client_id", &good)]).await["code"];
+    assert_eq!(client.redeem(code, &[("client_id", &good)]).await.0, 200);
+    assert!(documents.requests().iter().any(|one| one == "GET /clients/app/metadata.json"));
+    let back = client.authorize(&[("client_id", &good), ("redirect_uri", "http://127.0.0.1:9/x")]).await;
+    assert_eq!(back.status(), 400, "not in the document");
+    let bad = [
+        documents
+            .register_invalid_document("/other.json", &json!({"client_id": good, "redirect_uris": [BACK]})),
+        documents.register_invalid_document("/text.json", &json!("{oops")),
+        documents.register_fetch_error("/gone.json", 404, None),
+        documents.register_redirect("/moved.json", &good),
+        documents.register_oversize("/big.json", 100_000),
+        format!("{}#x", good),
+    ];
+    for id in bad {
+        let response = client.authorize(&[("client_id", &id)]).await;
+        assert_eq!(response.status(), 400, "{id}");
+        assert!(response.text().await.unwrap().contains("client metadata document"), "{id}");
+    }
+    let (_server, wary) = started(approving()).await;
+    assert_eq!(wary.authorize(&[("client_id", &good)]).await.status(), 400, "an authority it does not trust");
+}
+
+async fn post(client: &Client, path: &str, body: String, basic: Option<(&str, &str)>) -> (StatusCode, Value) {
+    let mut request = client.http.post(format!("{}{path}", client.base)).body(body);
+    if let Some((id, secret)) = basic {
+        request = request.basic_auth(id, Some(secret));
+    }
+    let response = request.header("content-type", "application/x-www-form-urlencoded").send().await.unwrap();
+    (response.status(), response.json().await.unwrap())
+}
+
+#[tokio::test]
+async fn tokens_are_introspected_and_revoked() {
+    let mut options = approving();
+    let api = MockOAuthClient {
+        client_id: "api".into(),
+        client_secret: Some("s3cret".into()),
+        ..MockOAuthClient::default()
+    };
+    options.clients.push(api);
+    let (server, client) = started(options).await;
+    let code = &client.answer(&[]).await["code"];
+    let (_, tokens) = client.redeem(code, &[]).await;
+    let (access, refresh) =
+        (tokens["access_token"].as_str().unwrap(), tokens["refresh_token"].as_str().unwrap());
+    let active = async |token: &str| {
+        let (status, body) =
+            post(&client, "/oauth/introspect", format!("token={token}"), Some(("api", "s3cret"))).await;
+        assert_eq!(status, 200, "{body}");
+        body
+    };
+    let body = active(access).await;
+    assert_eq!(
+        (&body["active"], &body["sub"], &body["client_id"]),
+        (&json!(true), &json!("test-user"), &json!("app"))
+    );
+    assert_eq!(active("nonsense").await, json!({"active": false}));
+    assert_eq!(post(&client, "/oauth/introspect", format!("token={access}"), None).await.0, 401);
+    assert_eq!(
+        post(&client, "/oauth/introspect", format!("token={access}&client_id=app"), None).await.0,
+        401,
+        "a public client"
+    );
+    let revoke = async |token: &str, id: &str| {
+        post(&client, "/oauth/revoke", format!("token={token}&client_id={id}"), None).await.0
+    };
+    assert_eq!(revoke(refresh, "other").await, 200, "of another client: the answer does not tell");
+    assert_eq!(active(access).await["active"], true);
+    assert_eq!(revoke("nonsense", "app").await, 200);
+    assert_eq!(revoke(refresh, "app").await, 200);
+    assert_eq!(active(access).await, json!({"active": false}), "the access token of a revoked refresh token");
+    let fields = [("grant_type", "refresh_token"), ("refresh_token", refresh), ("client_id", "app")];
+    assert_eq!(client.token(&fields).await.0, 400);
+    server.inject_fault(Endpoint::Introspect, Fault::Status(503), Some(1));
+    assert_eq!(post(&client, "/oauth/introspect", String::new(), None).await.0, 503);
+    server.inject_fault(Endpoint::Revoke, Fault::Error("server_error".into()), Some(1));
+    assert_eq!(post(&client, "/oauth/revoke", String::new(), None).await.1["error"], "server_error");
+    server.inject_fault(Endpoint::Authorize, Fault::Error("temporarily_unavailable".into()), Some(1));
+    assert_eq!(client.answer(&[]).await["error"], "temporarily_unavailable");
+}
+
+#[tokio::test]
+async fn a_code_or_refresh_token_that_is_used_again_ends_what_it_got() {
+    let (_server, client) = started(approving()).await;
+    let code = &client.answer(&[]).await["code"];
+    let (_, tokens) = client.redeem(code, &[]).await;
+    assert_eq!(client.redeem(code, &[]).await.0, 400);
+    let me = client.http.get(format!("{}/userinfo", client.base));
+    let me = me.bearer_auth(tokens["access_token"].as_str().unwrap()).send().await.unwrap();
+    assert_eq!(me.status(), 401);
+    let fields = [
+        ("grant_type", "refresh_token"),
+        ("refresh_token", tokens["refresh_token"].as_str().unwrap()),
+        ("client_id", "app"),
+    ];
+    assert_eq!(client.token(&fields).await.0, 400);
+}
+
+#[tokio::test]
+async fn scripts_of_any_origin_may_use_the_endpoints_without_cookies() {
+    let (_server, client) = started(approving()).await;
+    for (path, open) in [
+        ("/.well-known/oauth-authorization-server", true),
+        ("/.well-known/jwks.json", true),
+        ("/oauth/token", true),
+        ("/oauth/register", true),
+        ("/oauth/revoke", true),
+        ("/oauth/authorize", false),
+    ] {
+        let request = client.http.request(reqwest::Method::OPTIONS, format!("{}{path}", client.base));
+        let request =
+            request.header("origin", "https://app.example").header("access-control-request-method", "POST");
+        let response = request.send().await.unwrap();
+        assert_eq!(response.headers().get("access-control-allow-origin").is_some(), open, "{path}");
+        assert_eq!(response.status() == 204, open, "{path}");
+    }
+}
+
+#[tokio::test]
+async fn an_https_issuer_has_a_certificate_of_its_own_authority() {
+    let options = MockOAuthServerOptions { https: true, ..approving() };
+    let mut server = MockOAuthServer::new(
+        TokenFactory::new(TokenFactoryOptions::default()).algorithm(Algorithm::ES256),
+        options,
+    );
+    let info = server.start().await.unwrap();
+    assert!(info.issuer.starts_with("https://localhost:"), "{info:?}");
+    let ca = reqwest::Certificate::from_pem(server.ca_pem().unwrap().as_bytes()).unwrap();
+    let http = reqwest::Client::builder().no_proxy().tls_certs_only([ca]).build().unwrap();
+    let metadata: Value = http
+        .get(format!("{}/.well-known/oauth-authorization-server", info.base_url))
+        .send()
+        .await
+        .unwrap()
+        .json()
+        .await
+        .unwrap();
+    assert_eq!(metadata["issuer"], info.issuer);
+    let keys: Value = http.get(&info.jwks_url).send().await.unwrap().json().await.unwrap();
+    assert_eq!(keys["keys"][0]["alg"], "ES256");
 }

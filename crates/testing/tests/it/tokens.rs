@@ -1,5 +1,5 @@
 use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
-use gatewright_testing::{Auth, CreateTokenOptions, TokenFactory, TokenFactoryOptions};
+use gatewright_testing::{Algorithm, Auth, CreateTokenOptions, Defect, TokenFactory, TokenFactoryOptions};
 use serde_json::Value;
 
 fn part(token: &str, at: usize) -> Value {
@@ -71,6 +71,72 @@ fn invalid_tokens_are_invalid_in_one_way_only() {
     assert_eq!(part(&forged, 1)["sub"], "test-user");
     assert!(part(&forged, 1)["exp"].as_i64().unwrap() > now);
     assert_eq!(auth.users.read_only.scopes, ["read"]);
+}
+
+#[test]
+fn every_algorithm_signs_tokens_that_its_key_verifies() {
+    for algorithm in Algorithm::ALL {
+        let factory = TokenFactory::default().algorithm(algorithm);
+        let token = factory.create_user_token();
+        assert_eq!(part(&token, 0)["alg"], algorithm.name());
+        let published = factory.get_public_jwks()["keys"].as_array().unwrap().len();
+        let name = algorithm.name();
+        assert_eq!(published, usize::from(!name.starts_with("HS") && name != "none"), "{name}");
+        assert_eq!(factory.verify(&token).is_ok(), algorithm != Algorithm::None, "{name}");
+        let forged = factory.create_token_with_invalid_signature(&CreateTokenOptions::new("eve"));
+        assert!(factory.verify(&forged).is_err(), "{name}");
+    }
+}
+
+#[test]
+fn a_broken_token_has_one_defect() {
+    let factory = TokenFactory::default();
+    let options = CreateTokenOptions::new("eve").scopes(["read"]);
+    for (name, defect) in Defect::ALL {
+        let token = factory.create_broken_token(&options, defect);
+        let by_key = token.split('.').count() == 3 && verifies_named(&token, &factory.get_public_jwks());
+        let signed = !matches!(
+            defect,
+            Defect::Signature
+                | Defect::Tampered
+                | Defect::Kid
+                | Defect::AlgNone
+                | Defect::AlgConfusion
+                | Defect::EmbeddedKey
+                | Defect::Malformed
+        );
+        assert_eq!(by_key, signed, "{name}");
+        if !matches!(defect, Defect::NotYetValid | Defect::IdToken | Defect::Critical | Defect::Kid) {
+            assert!(factory.verify(&token).is_err(), "{name}");
+        }
+        assert_eq!(name.parse(), Ok(defect));
+    }
+    let error = "expird".parse::<Defect>().unwrap_err();
+    assert!(error.contains("did you mean `expired`"), "{error}");
+}
+
+/// As [`verifies`], false for a key or an algorithm that the set does not have.
+fn verifies_named(token: &str, jwks: &Value) -> bool {
+    let header = part(token, 0);
+    header["alg"] == "RS256" && header["kid"] == jwks["keys"][0]["kid"] && verifies(token, jwks)
+}
+
+#[test]
+fn a_key_file_serves_the_algorithms_of_its_kind() {
+    let dir = tempfile::tempdir().unwrap();
+    let factory =
+        |name: &str, algorithm| TokenFactory::default().key_file_for(dir.path().join(name), algorithm);
+    let (rs, ps) = (factory("rsa", Algorithm::RS256).unwrap(), factory("rsa", Algorithm::PS512).unwrap());
+    assert_eq!(rs.get_public_jwks()["keys"][0]["n"], ps.get_public_jwks()["keys"][0]["n"]);
+    let error = factory("rsa", Algorithm::ES256).unwrap_err().to_string();
+    assert!(error.contains("holds a key for RS256, not for ES256"), "{error}");
+    for algorithm in [Algorithm::ES256, Algorithm::ES384, Algorithm::EdDSA, Algorithm::HS384] {
+        let name = algorithm.name();
+        let token = factory(name, algorithm).unwrap().create_user_token();
+        assert!(factory(name, algorithm).unwrap().verify(&token).is_ok(), "{name}");
+    }
+    let found = TokenFactory::default().key_file(dir.path().join("ES384")).unwrap();
+    assert_eq!(part(&found.create_user_token(), 0)["alg"], "ES384");
 }
 
 #[tokio::test]
