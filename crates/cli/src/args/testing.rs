@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueEnum};
-use gatewright_testing::{Endpoint, Fault};
+use gatewright_testing::{Algorithm, Defect, Endpoint, Fault, RecordMode};
 use serde_json::Value;
 
 use super::TokenCommand;
@@ -18,9 +18,11 @@ pub struct MockArgs {
 /// The mock servers.
 #[derive(Debug, Subcommand)]
 pub enum MockCommand {
-    /// Run an OAuth 2.1 authorization server on loopback: metadata, login, PKCE, refresh, anonymous tokens, faults on demand.
+    /// Run an OAuth 2.1 authorization server on loopback: metadata, registration, login, PKCE, refresh, client credentials, revocation,
+    /// introspection, DPoP, faults on demand.
     ///
-    /// Anyone can log in: use it only for tests. It runs until SIGINT or SIGTERM.
+    /// It refuses what a real server refuses, such as unknown clients, but anyone can log in: use it only for tests. It runs until SIGINT
+    /// or SIGTERM.
     #[command(name = "oauth")]
     OAuth(Box<MockOAuthArgs>),
     /// Run a server of OAuth client metadata documents (CIMD) on loopback, valid and invalid ones.
@@ -51,12 +53,19 @@ pub struct MockOAuthArgs {
     /// Another claim of the user, NAME=JSON or NAME=TEXT; can be repeated.
     #[arg(long, value_name = "NAME=VALUE", value_parser = claim)]
     pub claim: Vec<(String, Value)>,
-    /// The only client. Default: any client is accepted.
+    /// A client, besides those that register themselves or have a metadata document.
     #[arg(long, value_name = "ID")]
     pub client_id: Option<String>,
     /// Secret of the client. Default: none is required.
     #[arg(long, value_name = "SECRET", requires = "client_id")]
     pub client_secret: Option<String>,
+    /// Know the clients in this file: a JSON array of objects with `clientId` and, optionally, clientSecret, redirectUris,
+    /// tokenEndpointAuthMethod, grantTypes, jwks, dpopBoundAccessTokens.
+    #[arg(long, value_name = "FILE")]
+    pub clients: Option<PathBuf>,
+    /// Accept clients that nobody registered, which a real server refuses.
+    #[arg(long)]
+    pub any_client: bool,
     /// Allowed redirect URI, `*` for any characters except `/ ? #`; can be repeated. Default: any http URL of this machine.
     #[arg(long, value_name = "URI")]
     pub redirect_uri: Vec<String>,
@@ -72,11 +81,27 @@ pub struct MockOAuthArgs {
     /// Lifetime of refresh tokens.
     #[arg(long, value_name = "SECONDS", default_value_t = 2_592_000, value_parser = clap::value_parser!(i64).range(1..=31_536_000))]
     pub refresh_token_ttl: i64,
-    /// Break an endpoint (metadata, jwks, register, authorize, token, userinfo or all) in one way (slow:MILLISECONDS, status:CODE, garbage,
-    /// wrong-issuer:URL, expired-tokens, unpublished-key, wrong-nonce or wrong-audience:TEXT); can be repeated.
+    /// Require this nonce in DPoP proofs (RFC 9449 §8).
+    #[arg(long, value_name = "NONCE")]
+    pub dpop_nonce: Option<String>,
+    /// Serve https, with a certificate from an authority generated for this run.
+    #[arg(long)]
+    pub https: bool,
+    /// Write the certificate of that authority to this file (PEM), for the server under test to trust.
+    #[arg(long, value_name = "FILE", requires = "https")]
+    pub ca: Option<PathBuf>,
+    /// Trust the certificates in this file (PEM) when client metadata documents are fetched, such as the --ca of `gatewright mock cimd`; can
+    /// be repeated.
+    #[arg(long, value_name = "FILE")]
+    pub trust: Vec<PathBuf>,
+    /// Break an endpoint (metadata, jwks, register, authorize, token, revoke, introspect, userinfo or all) in one way (slow:MILLISECONDS,
+    /// status:CODE, error:CODE, garbage, wrong-issuer:URL, expired-tokens, unpublished-key, wrong-nonce or wrong-audience:TEXT); can be repeated.
     #[arg(long, value_name = "ENDPOINT=FAULT", value_parser = fault)]
     pub fault: Vec<(Endpoint, Fault)>,
-    /// Sign with the RSA key in this PKCS#8 PEM file, which is created if missing. Default: a new key for each run.
+    /// Algorithm of the tokens: RS256, RS384, RS512, PS256, PS384, PS512, ES256, ES384 or EdDSA. Default: that of the key, RS256 for a new one.
+    #[arg(long, value_name = "ALG", value_parser = published)]
+    pub alg: Option<Algorithm>,
+    /// Sign with the key in this PKCS#8 PEM file, which is created if missing. Default: a new key for each run.
     #[arg(long, value_name = "FILE")]
     pub key: Option<PathBuf>,
     /// Print every request to standard error.
@@ -156,18 +181,26 @@ pub struct TokenArgs {
     /// Lifetime of the token.
     #[arg(long, value_name = "SECONDS", default_value_t = 3600, value_parser = clap::value_parser!(i64).range(1..=31_536_000))]
     pub expires_in: i64,
-    /// Print a token that expired an hour ago.
-    #[arg(long, conflicts_with_all = ["expires_in", "invalid_signature"])]
+    /// Print a token that expired an hour ago: the same as --broken expired.
+    #[arg(long, conflicts_with_all = ["expires_in", "invalid_signature", "broken"])]
     pub expired: bool,
-    /// Print a token that is signed with another key than it names.
-    #[arg(long)]
+    /// Print a token that is signed with another key than it names: the same as --broken signature.
+    #[arg(long, conflicts_with = "broken")]
     pub invalid_signature: bool,
-    /// Sign with the RSA key in this PKCS#8 PEM file, which is created if missing; `gatewright mock oauth --key` with the same file
-    /// publishes it. Default: a new key, whose public part --json prints.
+    /// Print a token that a server must refuse, for this one reason: signature, tampered, expired, not-yet-valid, no-expiry, audience,
+    /// no-audience, issuer, kid, alg-none, alg-confusion, embedded-key, id-token, critical or malformed.
+    #[arg(long, value_name = "DEFECT")]
+    pub broken: Option<Defect>,
+    /// Algorithm: RS256, RS384, RS512, PS256, PS384, PS512, ES256, ES384, EdDSA, HS256, HS384, HS512 or none. Default: that of the key, RS256
+    /// for a new one.
+    #[arg(long, value_name = "ALG")]
+    pub alg: Option<Algorithm>,
+    /// Sign with the key in this PKCS#8 PEM file (for HS256 and the like: with its content), which is created if missing; `gatewright mock
+    /// oauth --key` with the same file publishes it. Default: a new key, whose public part --json prints.
     #[arg(long, value_name = "FILE")]
     pub key: Option<PathBuf>,
     /// Print the public keys (JWKS) instead of a token.
-    #[arg(long, requires = "key", conflicts_with_all = ["json", "expired", "invalid_signature"])]
+    #[arg(long, requires = "key", conflicts_with_all = ["json", "expired", "invalid_signature", "broken"])]
     pub jwks: bool,
     /// Print JSON with the token, its claims and the public keys.
     #[arg(long)]
@@ -209,6 +242,16 @@ fn path_status(text: &str) -> Result<(String, u16), String> {
     }
 }
 
+/// An algorithm whose key a key set can publish.
+fn published(text: &str) -> Result<Algorithm, String> {
+    match text.parse()? {
+        Algorithm::HS256 | Algorithm::HS384 | Algorithm::HS512 | Algorithm::None => {
+            Err(format!("an issuer publishes its keys, and {text} has none to publish"))
+        }
+        other => Ok(other),
+    }
+}
+
 fn fault(text: &str) -> Result<(Endpoint, Fault), String> {
     let (endpoint, fault) = pair(text)?;
     Ok((endpoint.parse()?, fault.parse()?))
@@ -241,6 +284,10 @@ pub struct TestArgs {
     /// Test the server at this MCP endpoint instead of those of the suites.
     #[arg(long)]
     pub url: Option<String>,
+    /// Cassettes: `none` only replays them (for CI), `new` records those that are missing, `all` records the selected tests again.
+    /// Default: as the suites say, or `new`.
+    #[arg(long, value_name = "MODE")]
+    pub record: Option<RecordMode>,
     /// Variable that overrides one of the suites, NAME=JSON or NAME=TEXT; can be repeated.
     #[arg(long, value_name = "NAME=VALUE", value_parser = claim)]
     pub var: Vec<(String, Value)>,

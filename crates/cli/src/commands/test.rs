@@ -46,6 +46,7 @@ fn options(args: &TestArgs, stop: &CancellationToken) -> RunOptions {
         environment: environment().into_iter().collect::<BTreeMap<_, _>>(),
         // A suite of the gateway itself runs with this program.
         programs: std::env::current_exe().map(|own| ("gatewright".to_owned(), own)).into_iter().collect(),
+        record: args.record,
         command: args.server.clone(),
         url: args.url.clone(),
         update: args.update,

@@ -11,11 +11,13 @@ use super::{
     mcp::Mcp,
     settings::{Settings, Startup},
     transport::{
-        Connector, HttpTransport, LineTransport, MemoryTransport, SseTransport, TokenGuard, Transport,
-        recorded,
+        Connector, HttpTransport, LineTransport, MemoryTransport, Recording, SharedHeaders, SseTransport,
+        TokenGuard, Transport, recorded,
     },
 };
-use crate::{base::lock, protocol::ClientError, shapes::Strict, token::TokenFactory};
+use crate::{
+    base::lock, cassette::RecordOptions, protocol::ClientError, shapes::Strict, token::TokenFactory,
+};
 
 enum Target {
     Http(String),
@@ -29,7 +31,7 @@ pub struct McpBuilder {
     target: Target,
     headers: Vec<(String, String)>,
     token: Option<String>,
-    cassette: Option<std::path::PathBuf>,
+    recording: Option<Recording>,
     settings: Settings,
 }
 
@@ -102,7 +104,7 @@ impl McpBuilder {
             target,
             headers: Vec::new(),
             token: None,
-            cassette: None,
+            recording: None,
             settings: Settings {
                 version: "2025-11-25".into(),
                 capabilities: json!({"elicitation": {"form": {}}, "sampling": {}, "roots": {}}),
@@ -156,10 +158,22 @@ impl McpBuilder {
     }
 
     /// Replays the cassette `file` if it exists. Otherwise records the responses of the server and writes them to `file` when the
-    /// client disconnects or is dropped; secrets are written as `[redacted]`. Each response is replayed once, to a request with
-    /// the same method and `params`.
-    pub fn record(mut self, file: impl Into<std::path::PathBuf>) -> Self {
-        self.cassette = Some(file.into());
+    /// client disconnects or is dropped, unless the test panics; secrets are written as `[redacted]`. Each response is replayed once,
+    /// to a request with the same method and `params`.
+    pub fn record(self, file: impl Into<std::path::PathBuf>) -> Self {
+        self.record_with(file, RecordOptions::default())
+    }
+
+    /// As [`McpBuilder::record`], with another mode or further places of secrets.
+    pub fn record_with(mut self, file: impl Into<std::path::PathBuf>, options: RecordOptions) -> Self {
+        self.recording = Some(Recording::File(file.into(), options));
+        self
+    }
+
+    /// Records on a cassette that the caller finishes.
+    #[cfg(feature = "suites")]
+    pub(crate) fn tape(mut self, tape: super::transport::Tape) -> Self {
+        self.recording = Some(Recording::Tape(tape));
         self
     }
 
@@ -190,7 +204,8 @@ impl McpBuilder {
     }
 
     fn engine(self) -> Arc<Engine> {
-        let headers = self.headers;
+        let headers: SharedHeaders = Arc::new(std::sync::Mutex::new(self.headers));
+        let shared = headers.clone();
         let connector: Connector = match self.target {
             Target::Custom(_, connector) => connector,
             Target::Http(url) => Arc::new(move |sender, token| {
@@ -206,11 +221,11 @@ impl McpBuilder {
                 })
             }),
         };
-        let connector = match self.cassette {
-            Some(file) => recorded(file, connector),
+        let connector = match self.recording {
+            Some(recording) => recorded(recording, shared.clone(), connector),
             None => connector,
         };
-        Engine::new(self.settings, connector, self.token)
+        Engine::new(self.settings, connector, self.token, shared)
     }
 
     /// Connects and performs the handshake.

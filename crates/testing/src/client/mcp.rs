@@ -169,6 +169,19 @@ impl Mcp {
         self.engine.authenticate(Some(token.as_ref().to_owned())).await
     }
 
+    /// As [`Mcp::authenticate`], with these headers on every HTTP request instead of those so far, such as an API key; the token may be absent.
+    ///
+    /// # Errors
+    /// As [`Mcp::authenticate`].
+    pub async fn authenticate_with(
+        &self,
+        token: Option<String>,
+        headers: Vec<(String, String)>,
+    ) -> Result<(), ClientError> {
+        *lock(&self.engine.headers) = headers;
+        self.engine.authenticate(token).await
+    }
+
     /// Stops using the token.
     ///
     /// # Errors

@@ -47,5 +47,5 @@ pub use trace::{RequestTrace, Trace};
 pub(crate) use builder::memory_connector;
 pub(crate) use settings::Startup;
 #[cfg(feature = "suites")]
-pub(crate) use transport::SharedConnection;
+pub(crate) use transport::{SharedConnection, Tape};
 pub(crate) use transport::{Connector, LineTransport, Outgoing, Transport};

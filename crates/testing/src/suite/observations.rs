@@ -47,8 +47,8 @@ pub(super) async fn observations(
         }
     }
     if let Some(http) = &environment.http {
-        let unmatched = http.unmatched().into_iter().skip(since.unmatched);
-        for call in summarized(unmatched.map(|call| call.to_string()).collect()) {
+        let unmatched = http.unmatched_with_nearest().into_iter().skip(since.unmatched);
+        for call in summarized(unmatched.collect()) {
             text.push_str(&format!("\nno HTTP mock wants: {call}"));
         }
         for problem in summarized(http.unreachable().into_iter().skip(since.unreachable).collect()) {
@@ -63,7 +63,7 @@ pub(super) fn summarized(texts: Vec<String>) -> Vec<String> {
     let mut counted: Vec<(String, usize)> = Vec::new();
     let mut more = 0;
     for text in texts {
-        let text = shorten(&text, 300);
+        let text = shorten(&text, 600);
         match counted.iter().position(|(known, _)| *known == text) {
             Some(at) => counted[at].1 += 1,
             None if counted.len() < LINES => counted.push((text, 1)),

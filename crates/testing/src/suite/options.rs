@@ -8,6 +8,8 @@ use std::{
 use serde_json::{Map, Value};
 use tokio_util::sync::CancellationToken;
 
+use crate::cassette::RecordMode;
+
 /// Options of a run.
 #[derive(Debug, Clone)]
 pub struct RunOptions {
@@ -25,6 +27,8 @@ pub struct RunOptions {
     pub environment: BTreeMap<String, String>,
     /// Programs that `server.command` names, besides those that the system finds.
     pub programs: BTreeMap<String, PathBuf>,
+    /// Overrides the mode of all cassettes.
+    pub record: Option<RecordMode>,
     /// Overrides `server.command`.
     pub command: Option<String>,
     /// Begins no further test after one that failed. Default false.
@@ -49,6 +53,7 @@ impl Default for RunOptions {
             variables: Map::new(),
             environment: BTreeMap::new(),
             programs: BTreeMap::new(),
+            record: None,
             command: None,
             fail_fast: false,
             stop: CancellationToken::new(),

@@ -1,4 +1,4 @@
-use gatewright_testing::{Auth, Mcp, TokenOptions, http_mock};
+use gatewright_testing::{Auth, Mcp, RecordMode, RecordOptions, TokenOptions, http_mock};
 use serde_json::json;
 
 use crate::support::Everything;
@@ -39,6 +39,37 @@ async fn a_recorded_session_contains_no_secrets() {
         assert!(!written.contains(secret), "{written}");
     }
     assert!(written.contains("the token is [redacted]"), "{written}");
+}
+
+#[tokio::test]
+async fn a_session_is_replayed_whatever_its_secrets_and_only_they() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("session.json");
+    let arguments = |password: &str, n: u32| json!({"text": format!("{{\"password\": \"{password}\", \"total_tokens\": {n}}}"), "password": password});
+    let mcp =
+        Mcp::in_memory(Everything).record(&file).token("bearer-token-of-the-test").connect().await.unwrap();
+    mcp.tools().call("echo", arguments("pass-word-1", 5)).await.unwrap();
+    mcp.tools().call("echo", json!({"text": "my token is bearer-token-of-the-test"})).await.unwrap();
+    mcp.disconnect().await;
+    let written = std::fs::read_to_string(&file).unwrap();
+    assert!(!written.contains("pass-word-1") && !written.contains("bearer-token-of-the-test"), "{written}");
+    assert!(written.contains("total_tokens"), "{written}");
+    let replay = async || Mcp::http("http://127.0.0.1:1/mcp").record(&file).connect().await.unwrap();
+    let mcp = replay().await;
+    assert!(mcp.tools().call("echo", arguments("pass-word-2", 6)).await.is_err(), "another number");
+    let text = mcp.tools().call("echo", arguments("pass-word-2", 5)).await.unwrap().text();
+    assert_eq!(text, "{\"password\": \"[redacted]\", \"total_tokens\": 5}");
+    let again = replay().await.tools().call("echo", json!({"text": "my token is another"})).await.unwrap();
+    assert_eq!(again.text(), "my token is [redacted]");
+}
+
+#[tokio::test]
+async fn a_missing_cassette_fails_where_only_replays_are_allowed() {
+    let dir = tempfile::tempdir().unwrap();
+    let options = RecordOptions { mode: RecordMode::None, ..RecordOptions::default() };
+    let client = Mcp::in_memory(Everything).record_with(dir.path().join("no.json"), options);
+    let error = client.connect().await.unwrap_err().to_string();
+    assert!(error.contains("no.json cannot be used: it does not exist"), "{error}");
 }
 
 #[tokio::test]

@@ -27,7 +27,7 @@ use super::{
     recorder::Recorder,
     settings::Settings,
     trace::Trace,
-    transport::{Connector, Outgoing, is_stateless},
+    transport::{Connector, Outgoing, SharedHeaders, is_stateless},
 };
 use crate::{
     base::lock,
@@ -54,6 +54,8 @@ pub(super) struct Engine {
     pub(super) settings: Settings,
     connector: Connector,
     token: Mutex<Option<String>>,
+    /// Headers of every HTTP request.
+    pub(super) headers: SharedHeaders,
     state: Mutex<ConnectionState>,
     pub(super) server: Mutex<ServerDescription>,
     pub(super) timeout: Mutex<Duration>,
@@ -76,7 +78,12 @@ impl std::fmt::Debug for Engine {
 }
 
 impl Engine {
-    pub(super) fn new(settings: Settings, connector: Connector, token: Option<String>) -> Arc<Self> {
+    pub(super) fn new(
+        settings: Settings,
+        connector: Connector,
+        token: Option<String>,
+        headers: SharedHeaders,
+    ) -> Arc<Self> {
         let not_yet = ClientError::Closed("not connected yet".into());
         let shapes = Checker::new(settings.strict.clone(), settings.capabilities.clone());
         Arc::new(Self {
@@ -84,6 +91,7 @@ impl Engine {
             settings,
             connector,
             token: Mutex::new(token),
+            headers,
             state: Mutex::new(ConnectionState::Disconnected(not_yet)),
             server: Mutex::default(),
             recorder: Arc::new(Recorder { shapes, ..Recorder::default() }),

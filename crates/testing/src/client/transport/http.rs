@@ -9,7 +9,7 @@ use serde_json::Value;
 use sse_stream::SseStream;
 use tokio::task::{AbortHandle, JoinSet};
 
-use super::message::{Incoming, MessageSender, Outgoing, Transport, is_stateless};
+use super::message::{Incoming, MessageSender, Outgoing, SharedHeaders, Transport, is_stateless};
 use crate::{
     base::{
         lock,
@@ -35,7 +35,7 @@ struct HeaderState {
 struct Endpoint {
     client: reqwest::Client,
     url: String,
-    extra: Vec<(String, String)>,
+    extra: SharedHeaders,
 }
 
 pub(crate) struct HttpTransport {
@@ -51,7 +51,7 @@ impl HttpTransport {
     pub(crate) fn new(
         url: String,
         token: Option<String>,
-        extra: Vec<(String, String)>,
+        extra: SharedHeaders,
         sender: MessageSender,
     ) -> Result<Self, ClientError> {
         let endpoint = Endpoint {
@@ -87,7 +87,7 @@ impl HttpTransport {
 impl Endpoint {
     fn request(&self, method: Method, state: &HeaderState) -> reqwest::RequestBuilder {
         let mut request = self.client.request(method, &self.url).header("accept", ACCEPT);
-        for (name, value) in &self.extra {
+        for (name, value) in &*lock(&self.extra) {
             request = request.header(name, value);
         }
         if let Some(token) = &state.token {

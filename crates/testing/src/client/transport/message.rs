@@ -1,6 +1,6 @@
 //! The trait of transports, and the messages they carry.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
 use futures::future::BoxFuture;
@@ -85,6 +85,9 @@ pub(crate) trait Transport: Send + Sync {
     /// Closes the connection.
     async fn close(&self);
 }
+
+/// Headers of the test for every HTTP request. They may change while a client is connected.
+pub(crate) type SharedHeaders = Arc<Mutex<Vec<(String, String)>>>;
 
 /// Opens a connection. Takes the sender for incoming messages, and the bearer token.
 pub(crate) type Connector = Arc<

@@ -15,8 +15,10 @@ pub(super) use http::HttpTransport;
 pub(crate) use lines::LineTransport;
 pub(super) use memory::{MemoryTransport, TokenGuard};
 pub(crate) use message::{Connector, Outgoing, Transport};
-pub(super) use message::{Incoming, is_stateless};
-pub(super) use recording::recorded;
+pub(super) use message::{Incoming, SharedHeaders, is_stateless};
+#[cfg(feature = "suites")]
+pub(crate) use recording::Tape;
+pub(super) use recording::{Recording, recorded};
 #[cfg(feature = "suites")]
 pub(crate) use shared::SharedConnection;
 pub(super) use sse::SseTransport;

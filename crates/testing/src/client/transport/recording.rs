@@ -10,10 +10,10 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use tokio::sync::mpsc;
 
-use super::message::{Connector, Incoming, MessageSender, Outgoing, Transport};
+use super::message::{Connector, Incoming, MessageSender, Outgoing, SharedHeaders, Transport};
 use crate::{
     base::{lock, text::shorten},
-    cassette::{Cassette, Entry, Protocol, redact::redacted},
+    cassette::{Cassette, CassetteError, Entry, Protocol, RecordOptions, redact::same_json},
     protocol::ClientError,
 };
 
@@ -28,6 +28,28 @@ struct McpEntry {
 
 impl Entry for McpEntry {
     const PROTOCOL: Protocol = Protocol::Mcp;
+
+    fn name(&self) -> String {
+        format!("{} {}", self.method, shorten(&self.params.to_string(), 100))
+    }
+
+    fn is_same_request(&self, other: &Self) -> bool {
+        (&self.method, &self.params) == (&other.method, &other.params)
+    }
+
+    fn map_text(&mut self, scrub: &dyn Fn(&str) -> String) {
+        [&mut self.params].into_iter().chain(&mut self.messages).for_each(|value| map_text(value, scrub));
+    }
+}
+
+/// Replaces every text in a JSON value, but no key.
+fn map_text(value: &mut Value, scrub: &dyn Fn(&str) -> String) {
+    match value {
+        Value::String(text) => *text = scrub(text),
+        Value::Array(items) => items.iter_mut().for_each(|item| map_text(item, scrub)),
+        Value::Object(fields) => fields.values_mut().for_each(|value| map_text(value, scrub)),
+        _ => {}
+    }
 }
 
 impl McpEntry {
@@ -38,33 +60,76 @@ impl McpEntry {
         let id = message.get("id")?.clone();
         Some((id, Self { method, params: message["params"].clone(), messages: Vec::new() }))
     }
+}
 
-    fn redacted(&self) -> Self {
-        Self {
-            method: self.method.clone(),
-            params: redacted(&self.params),
-            messages: self.messages.iter().map(redacted).collect(),
+/// Records an exchange without the secrets in it.
+fn record(cassette: &mut Cassette<McpEntry>, entry: McpEntry) {
+    let (redactor, secrets) = (&cassette.redactor, &mut cassette.secrets);
+    let mut clean = |value: &Value| match value {
+        // Pointers start at the parameters and the result.
+        Value::Object(fields) if fields.contains_key("jsonrpc") => {
+            let fields = fields.iter().map(|(key, value)| (key.clone(), redactor.json(value, secrets)));
+            Value::Object(fields.collect())
         }
-    }
+        value => redactor.json(value, secrets),
+    };
+    let entry = McpEntry {
+        params: clean(&entry.params),
+        messages: entry.messages.iter().map(&mut clean).collect(),
+        method: entry.method,
+    };
+    cassette.record(entry);
 }
 
 type SharedCassette = Arc<Mutex<Cassette<McpEntry>>>;
 
-/// Replays `file` if it exists; otherwise connects with `inner` and records.
-pub(crate) fn recorded(file: PathBuf, inner: Connector) -> Connector {
+/// A cassette that the caller finishes, who knows whether the test passed.
+#[cfg(feature = "suites")]
+#[derive(Clone)]
+pub(crate) struct Tape(SharedCassette);
+
+#[cfg(feature = "suites")]
+impl Tape {
+    /// Opens a cassette.
+    pub(crate) fn open(file: PathBuf, options: &RecordOptions) -> Result<Self, CassetteError> {
+        let mut cassette = Cassette::open(file, options)?;
+        cassette.manage();
+        Ok(Self(Arc::new(Mutex::new(cassette))))
+    }
+
+    /// Writes a recording whose test passed, and returns notes for the report.
+    pub(crate) fn finish(&self, passed: bool) -> Result<Vec<String>, String> {
+        lock(&self.0).finish(passed, true)
+    }
+}
+
+/// The cassette of a client.
+pub(crate) enum Recording {
+    /// A file, written when the client disconnects or is dropped.
+    File(PathBuf, RecordOptions),
+    /// A cassette that the caller finishes.
+    #[cfg(feature = "suites")]
+    Tape(Tape),
+}
+
+/// Replays the cassette if it exists; otherwise connects with `inner` and records. `headers` are those of every request.
+pub(crate) fn recorded(recording: Recording, headers: SharedHeaders, inner: Connector) -> Connector {
     let opened: Arc<Mutex<Option<SharedCassette>>> = Arc::default();
     Arc::new(move |sender, token| {
         let cassette = {
             let mut opened = lock(&opened);
-            match &*opened {
-                Some(cassette) => Ok(cassette.clone()),
-                None => Cassette::open(file.clone())
+            match (&*opened, &recording) {
+                (Some(cassette), _) => Ok(cassette.clone()),
+                #[cfg(feature = "suites")]
+                (None, Recording::Tape(tape)) => Ok(tape.0.clone()),
+                (None, Recording::File(file, options)) => Cassette::open(file.clone(), options)
                     .map(|cassette| opened.insert(Arc::new(Mutex::new(cassette))).clone()),
             }
         };
-        let inner = inner.clone();
+        let (inner, headers) = (inner.clone(), headers.clone());
         Box::pin(async move {
             let cassette = cassette.map_err(|error| ClientError::Closed(error.to_string()))?;
+            learn(&mut lock(&cassette), token.as_deref(), &headers);
             if !lock(&cassette).is_recording() {
                 return Ok(Arc::new(Replay { cassette, sender }) as Arc<dyn Transport>);
             }
@@ -72,7 +137,7 @@ pub(crate) fn recorded(file: PathBuf, inner: Connector) -> Connector {
             let open = OpenRequests::default();
             tokio::spawn(record_incoming(incoming, sender, open.clone(), cassette.clone()));
             let transport = inner(tap, token).await?;
-            Ok(Arc::new(Record { transport, open, cassette }) as Arc<dyn Transport>)
+            Ok(Arc::new(Record { transport, open, cassette, headers }) as Arc<dyn Transport>)
         })
     })
 }
@@ -95,7 +160,7 @@ async fn record_incoming(
                 Some(at) => {
                     let (_, mut entry) = open.remove(at);
                     entry.messages.push(message.clone());
-                    lock(&cassette).record(entry.redacted());
+                    record(&mut lock(&cassette), entry);
                 }
                 None => {
                     if let Some((_, entry)) = open.last_mut() {
@@ -114,6 +179,14 @@ struct Record {
     transport: Arc<dyn Transport>,
     open: OpenRequests,
     cassette: SharedCassette,
+    headers: SharedHeaders,
+}
+
+/// Remembers the credentials that the client sends.
+fn learn(cassette: &mut Cassette<McpEntry>, token: Option<&str>, headers: &SharedHeaders) {
+    let (redactor, secrets) = (&cassette.redactor, &mut cassette.secrets);
+    redactor.headers(&lock(headers), secrets);
+    token.iter().for_each(|token| secrets.learn(token));
 }
 
 #[async_trait]
@@ -126,6 +199,7 @@ impl Transport for Record {
     }
 
     fn set_token(&self, token: Option<String>) -> bool {
+        learn(&mut lock(&self.cassette), token.as_deref(), &self.headers);
         self.transport.set_token(token)
     }
 
@@ -143,7 +217,7 @@ impl Transport for Record {
 
     async fn close(&self) {
         self.transport.close().await;
-        lock(&self.cassette).save();
+        lock(&self.cassette).save_unmanaged();
     }
 }
 
@@ -156,11 +230,11 @@ struct Replay {
 impl Transport for Replay {
     async fn send(&self, message: Outgoing) -> Result<(), ClientError> {
         let Some((id, request)) = McpEntry::of_request(&message.text) else { return Ok(()) };
-        let params = redacted(&request.params);
-        let matches = |entry: &McpEntry| entry.method == request.method && entry.params == params;
+        let matches =
+            |entry: &McpEntry| entry.method == request.method && same_json(&entry.params, &request.params);
         let entry = lock(&self.cassette).replay(matches).ok_or_else(|| {
             ClientError::Closed(format!(
-                "the cassette has no answer (left) to `{}` with {}; delete it to record a new one",
+                "the cassette has no answer (left) to `{}` with {}; record it again with the mode `all`",
                 request.method,
                 shorten(&request.params.to_string(), 300)
             ))

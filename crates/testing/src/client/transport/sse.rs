@@ -9,7 +9,7 @@ use tokio::{sync::oneshot, task::JoinHandle};
 
 use super::{
     http::unreachable,
-    message::{Incoming, MessageSender, Outgoing, Transport},
+    message::{Incoming, MessageSender, Outgoing, SharedHeaders, Transport},
 };
 use crate::{
     base::{lock, net::direct_client, text::shorten},
@@ -21,7 +21,7 @@ pub(crate) struct SseTransport {
     client: reqwest::Client,
     post_to: String,
     token: Mutex<Option<String>>,
-    extra: Vec<(String, String)>,
+    extra: SharedHeaders,
     stream: JoinHandle<()>,
 }
 
@@ -30,13 +30,13 @@ impl SseTransport {
     pub(crate) async fn open(
         url: &str,
         token: Option<String>,
-        extra: Vec<(String, String)>,
+        extra: SharedHeaders,
         sender: MessageSender,
     ) -> Result<Self, ClientError> {
         let client =
             direct_client(url).map_err(|error| ClientError::Closed(format!("no HTTP client: {error}")))?;
         let mut request = client.get(url).header("accept", "text/event-stream");
-        for (name, value) in &extra {
+        for (name, value) in &*lock(&extra) {
             request = request.header(name, value);
         }
         if let Some(token) = &token {
@@ -100,7 +100,7 @@ async fn read_events(response: reqwest::Response, endpoint: oneshot::Sender<Stri
 impl Transport for SseTransport {
     async fn send(&self, message: Outgoing) -> Result<(), ClientError> {
         let mut request = self.client.post(&self.post_to).header("content-type", "application/json");
-        for (name, value) in &self.extra {
+        for (name, value) in &*lock(&self.extra) {
             request = request.header(name, value);
         }
         if let Some(token) = lock(&self.token).clone() {

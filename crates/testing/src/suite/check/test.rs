@@ -44,8 +44,10 @@ impl Findings<'_> {
         for (name, problem) in variables.own_cycles(&test.variables) {
             self.add(&format!("{place}/variables/{}", escape(&name)), problem);
         }
-        if test.record.is_some()
-            && self.file.tests[..index].iter().any(|earlier| earlier.record == test.record)
+        if let Some(cassette) = &test.record
+            && self.file.tests[..index]
+                .iter()
+                .any(|earlier| earlier.record.as_ref().is_some_and(|one| one.file() == cassette.file()))
         {
             self.add(
                 &format!("{place}/record"),

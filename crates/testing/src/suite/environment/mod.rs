@@ -1,11 +1,12 @@
 //! The environment of a suite's tests: the server, the issuer of tokens, and the HTTP mocks.
 
+mod cassettes;
 mod http_mocks;
 mod server;
 mod users;
 
 use std::{
-    path::{Path, PathBuf},
+    path::Path,
     sync::{Arc, Mutex},
 };
 
@@ -21,7 +22,8 @@ use super::{
 };
 use crate::{
     base::lock,
-    client::Mcp,
+    cassette::RecordMode,
+    client::{Mcp, Tape},
     http_mock::{self, HttpMock, HttpMockHandle},
     matchers::KeptFiles,
     mock_oauth::MockOAuthServer,
@@ -47,6 +49,8 @@ pub(super) struct Environment {
     is_stdio: bool,
     /// Protocol violations while the server started.
     notes: Mutex<Vec<String>>,
+    /// The mode of all cassettes.
+    record: Option<RecordMode>,
 }
 
 /// The number of HTTP calls of the server before a test.
@@ -108,8 +112,9 @@ impl Environment {
                 }
             }
             if let Some(cassette) = &file.record_http {
-                let cassette = resolve_path(suite.dir.as_deref(), &variables.text(cassette)?);
-                mock.record(cassette).map_err(|error| error.to_string())?;
+                let (file, record) = cassettes::options(suite, options.record, cassette, variables)?;
+                mock.record_with(file, record).map_err(|error| error.to_string())?;
+                mock.manage_cassette();
             }
             // Without mocks of the suite, tests that have none are not cut off from the network.
             mock.allow_passthrough(file.http_mocks.is_empty() && file.record_http.is_none());
@@ -130,6 +135,7 @@ impl Environment {
             files: KeptFiles::beside(suite.dir.as_ref().map(|_| Path::new(&suite.path)), options.update),
             is_stdio,
             notes: Mutex::default(),
+            record: options.record,
         })
     }
 
@@ -178,7 +184,7 @@ impl Environment {
     pub(super) async fn client(
         &self,
         caller: &Caller,
-        cassette: Option<PathBuf>,
+        cassette: Option<Tape>,
         strict: Option<&Strict>,
     ) -> Result<Mcp, ClientError> {
         let mut client = self.server.shared_client();
@@ -186,7 +192,7 @@ impl Environment {
             client = client.strict(strict.clone());
         }
         if let Some(cassette) = cassette {
-            client = client.record(cassette);
+            client = client.tape(cassette);
         }
         if let Some(version) = &self.protocol_version {
             client = client.protocol_version(version);
@@ -209,7 +215,7 @@ impl Environment {
                 lines.push(format!("not used: {handle} (used {used} of {times} times)"));
             }
         }
-        let unmatched = self.http.iter().flat_map(HttpMock::unmatched);
+        let unmatched = self.http.iter().flat_map(HttpMock::unmatched_with_nearest);
         lines.extend(unmatched.map(|call| format!("no HTTP mock wants: {call}")));
         lines.extend(self.upstreams.problems(complete));
         (!lines.is_empty()).then(|| lines.join("\n"))

@@ -2,6 +2,7 @@
 
 mod answers;
 mod cases;
+mod cassettes;
 mod expectation;
 mod http_mocks;
 mod mocks;
@@ -17,8 +18,11 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
+use crate::cassette::Redaction;
+
 pub(super) use answers::{AnswerEntry, ElicitationAction, ElicitationSection};
 pub(super) use cases::CasesSection;
+pub(super) use cassettes::CassetteSection;
 pub(super) use expectation::WrittenExpectations;
 pub(super) use http_mocks::HttpMockEntry;
 pub(super) use mocks::{MockEntry, MockError};
@@ -58,8 +62,12 @@ pub(in crate::suite) struct SuiteFile {
     /// Responses to the server's HTTP calls. With at least one, every other call fails.
     #[serde(default)]
     pub(in crate::suite) http_mocks: Vec<HttpMockEntry>,
-    /// A cassette of the server's HTTP calls that no mock matches: replayed if the file exists, otherwise recorded.
-    pub(in crate::suite) record_http: Option<String>,
+    /// A cassette of the server's HTTP calls that no mock matches: replayed if the file exists, otherwise recorded, and written when all
+    /// tests passed.
+    pub(in crate::suite) record_http: Option<CassetteSection>,
+    /// Places of secrets in cassettes, besides the usual ones.
+    #[serde(default)]
+    pub(in crate::suite) redact: Redaction,
     /// Time limit of each test, and of a response in it, in milliseconds. Default 60000 for a test, 30000 for a response.
     #[schemars(range(min = 1))]
     pub(super) timeout_ms: Option<u64>,

@@ -9,6 +9,7 @@ use serde_json::{Map, Value};
 use super::{
     answers::{AnswerEntry, ElicitationSection},
     cases::CasesSection,
+    cassettes::CassetteSection,
     http_mocks::HttpMockEntry,
     mocks::MockEntry,
     step::Step,
@@ -54,8 +55,8 @@ pub(in crate::suite) struct TestEntry {
     /// Responses to the server's HTTP calls in this test, before those of the suite. The test runs alone on its server.
     #[serde(default)]
     pub(in crate::suite) http_mocks: Vec<HttpMockEntry>,
-    /// A cassette of the server's responses: replayed if the file exists, otherwise recorded.
-    pub(in crate::suite) record: Option<String>,
+    /// A cassette of the server's responses: replayed if the file exists, otherwise recorded, and written when the test passed.
+    pub(in crate::suite) record: Option<CassetteSection>,
     /// Rules that messages of the server are checked against, in place of those of `server`.
     pub(in crate::suite) strict: Option<Strict>,
     /// Mocked responses, returned instead of the server's.

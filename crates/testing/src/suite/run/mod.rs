@@ -117,7 +117,14 @@ impl SuiteRun<'_> {
         if let Some(Ok(process)) = &shared {
             let skipped = |test: &TestReport| matches!(test.outcome, TestOutcome::Skipped(_));
             let complete = report.left_out == 0 && !report.tests.iter().any(skipped);
-            for (name, failure, started) in process.end(complete).await {
+            let passed = report.passed();
+            let begun = Instant::now();
+            let (failures, notes) = process.end(complete, passed).await;
+            if !notes.is_empty() {
+                let line = suite.line("/recordHttp");
+                report.tests.push(self.report("recordHttp".to_owned(), line, Ended::Passed, begun, notes));
+            }
+            for (name, failure, started) in failures {
                 let one = self.report(name.to_owned(), None, Ended::Failed(failure), started, Vec::new());
                 report.tests.push(one);
             }

@@ -62,8 +62,13 @@ impl<'a> Process<'a> {
         saved.map_err(|failure| failure.within("setup: "))
     }
 
-    /// Runs `teardown` and stops the server. Returns the failures by name. Required mocks count only if all tests ran (`complete`).
-    pub(super) async fn end(&self, complete: bool) -> Vec<(&'static str, Failure, Instant)> {
+    /// Runs `teardown` and stops the server. Returns the failures by name, and notes on the cassette. Required mocks count only if all
+    /// tests ran (`complete`); the cassette is written only if they `passed`.
+    pub(super) async fn end(
+        &self,
+        complete: bool,
+        passed: bool,
+    ) -> (Vec<(&'static str, Failure, Instant)>, Vec<String>) {
         let started = Instant::now();
         let variables = self.variables.lock().await.clone();
         let steps = match self.suite.file.teardown.is_empty() {
@@ -71,12 +76,17 @@ impl<'a> Process<'a> {
             false => self.steps("teardown", &self.suite.file.teardown, variables).await,
         };
         self.environment.server.stop().await;
-        if let Some(http) = &self.environment.http {
-            http.save_cassette();
-        }
         let mocks = self.environment.mock_problems(complete).map(Failure::from);
-        let all = [("teardown", steps.err()), ("mocks", mocks)];
-        all.into_iter().filter_map(|(name, failure)| Some((name, failure?, started))).collect()
+        let passed = passed && steps.is_ok() && mocks.is_none();
+        let http = self.environment.http.as_ref();
+        let cassette = http.map_or(Ok(Vec::new()), |http| http.finish_cassette(passed, complete));
+        let (notes, cassette) = match cassette {
+            Ok(notes) => (notes, None),
+            Err(problem) => (Vec::new(), Some(Failure::from(problem))),
+        };
+        let all = [("teardown", steps.err()), ("mocks", mocks), ("recordHttp", cassette)];
+        let failed = all.into_iter().filter_map(|(name, failure)| Some((name, failure?, started)));
+        (failed.collect(), notes)
     }
 
     /// Runs steps outside of tests, with their own client. Returns the variables with those that they saved.

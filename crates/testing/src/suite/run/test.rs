@@ -35,7 +35,7 @@ impl SuiteRun<'_> {
             let variables = variables;
             let process = Process::begin(self.suite, self.options, &variables, Some(test)).await?;
             let ended = self.on_process(instance, &process, notes).await;
-            let failures = process.end(false).await;
+            let (failures, _) = process.end(false, matches!(ended, Ended::Passed)).await;
             Ok(match (ended, failures.into_iter().next()) {
                 (Ended::Passed, Some((name, failure, _))) => {
                     Ended::Failed(failure.within(&format!("{name}: ")))
@@ -153,6 +153,9 @@ impl SuiteRun<'_> {
         let untold = || runner.untold_violations().map_or(Ok(()), |error| Err(error.to_string().into()));
         let outcome =
             outcome.and(after).and_then(|()| untold()).and_then(|()| mocks.check(environment, &runner));
+        let finished = runner.finish_cassette(outcome.is_ok());
+        let outcome = outcome.and_then(|()| finished.map_err(Failure::from));
+        let outcome = outcome.map(|stale| violations.extend(stale));
         if outcome.is_ok() {
             notes.extend(violations);
             *notes = summarized(std::mem::take(notes));
@@ -187,7 +190,7 @@ impl TestMocks {
             return Ok(Self { _scope: None, required: Vec::new() });
         };
         let mocks = test.http_mocks.iter().map(|entry| entry.options(variables));
-        let scope = http.scope(mocks.collect::<Result<_, _>>()?);
+        let scope = http.scope(mocks.collect::<Result<Vec<_>, _>>()?);
         let all = scope.handles().into_iter().zip(&test.http_mocks);
         let required = all.filter(|(_, entry)| entry.required);
         let required = required.map(|(handle, entry)| (handle, entry.times.unwrap_or(1) as usize)).collect();
@@ -210,7 +213,7 @@ impl TestMocks {
         let unmatched = environment
             .http
             .iter()
-            .flat_map(|http| http.unmatched().into_iter().skip(runner.since.unmatched));
+            .flat_map(|http| http.unmatched_with_nearest().into_iter().skip(runner.since.unmatched));
         let calls = unmatched.map(|call| format!("no HTTP mock wants: {call}")).collect();
         lines.extend(summarized(calls));
         if lines.is_empty() { Ok(()) } else { Err(lines.join("\n").into()) }

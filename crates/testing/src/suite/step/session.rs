@@ -8,7 +8,7 @@ use crate::{
     protocol::ClientError,
     suite::{
         answers::Answers,
-        environment::{Environment, resolve_path},
+        environment::Environment,
         failure::Failure,
         file::Suite,
         format::{Step, TestEntry, User},
@@ -30,12 +30,11 @@ impl<'a> StepRunner<'a> {
         test: Option<&TestEntry>,
     ) -> Result<Self, String> {
         let caller = environment.caller(suite, user, &variables)?;
-        let cassette = test.and_then(|test| test.record.as_deref());
-        let cassette = cassette.map(|file| variables.text(file)).transpose()?;
-        let cassette = cassette.map(|file| resolve_path(suite.dir.as_deref(), &file));
+        let cassette = test.and_then(|test| test.record.as_ref());
+        let tape = cassette.map(|cassette| environment.tape(suite, cassette, &variables)).transpose()?;
         let strict = test.and_then(|test| test.strict.clone());
         let mcp = environment
-            .client(&caller, cassette, strict.as_ref())
+            .client(&caller, tape.clone(), strict.as_ref())
             .await
             .map_err(|error| format!("the client does not connect: {error}"))?;
         Ok(Self {
@@ -51,6 +50,7 @@ impl<'a> StepRunner<'a> {
             since: environment.http_mark(),
             response_limit: suite.file.timeout_ms.map_or(RESPONSE_LIMIT, Duration::from_millis),
             strict,
+            tape,
             is_branch: false,
         })
     }
@@ -120,6 +120,11 @@ impl<'a> StepRunner<'a> {
     /// True if the server accepted the client of the test.
     pub(in crate::suite) fn is_connected(&self) -> bool {
         self.main.is_connected()
+    }
+
+    /// Writes the cassette of a test that passed, and returns notes for the report.
+    pub(in crate::suite) fn finish_cassette(&self, passed: bool) -> Result<Vec<String>, String> {
+        self.tape.as_ref().map_or(Ok(Vec::new()), |tape| tape.finish(passed))
     }
 
     /// Ends all sessions.
