@@ -59,7 +59,7 @@ mod token;
 mod tool_server;
 
 pub use base::json::is_subset;
-pub use cassette::CassetteError;
+pub use cassette::{CassetteError, RecordMode, RecordOptions, Redaction};
 pub use client::{
     ElicitResult, InterceptedRequest, InterceptedResponse, InterceptorHandle, Interceptors, LogEntry,
     LogLevel, Logs, Mcp, McpBuilder, MockHandle, MockOptions, Mocks, Notifications, PendingCall, Prompts,
@@ -72,7 +72,8 @@ pub use fixture::{BoxError, Fixture, TestContext, TestOptions};
 pub use gatewright_testing_macros::{after_all, after_each, before_all, before_each, test};
 #[cfg(feature = "http-mock")]
 pub use http_mock::{
-    HttpCall, HttpMock, HttpMockHandle, HttpMockOptions, HttpResponse, UrlMatcher, http_response,
+    HttpCall, HttpMock, HttpMockHandle, HttpMockOptions, HttpMockScope, HttpResponse, NetworkFailure,
+    UrlMatcher, http_response,
 };
 pub use matchers::{
     AsSubject, Expect, Latency, LogMessage, Match, Message, Mismatch, NumberRange, Recorded, Snapshot,
@@ -81,7 +82,7 @@ pub use matchers::{
 #[cfg(feature = "oauth")]
 pub use mock_oauth::{
     Endpoint, Fault, MockCimdClientOptions, MockCimdServer, MockCimdServerInfo, MockCimdServerOptions,
-    MockOAuthServer, MockOAuthServerInfo, MockOAuthServerOptions, MockTestUser,
+    MockOAuthClient, MockOAuthServer, MockOAuthServerInfo, MockOAuthServerOptions, MockTestUser,
 };
 pub use protocol::{
     ClientError, Image, Notification, Prompt, PromptArgument, PromptMessage, PromptResult, RecordError,
@@ -90,7 +91,8 @@ pub use protocol::{
 pub use server::{ClientOptions, Server, ServerBuilder, ServerInfo, StartError, Transport};
 pub use shapes::{Rule, Strict, Violation};
 pub use token::{
-    Auth, CreateTokenOptions, KeyFileError, TokenFactory, TokenFactoryOptions, TokenOptions, Users,
+    Algorithm, Auth, CreateTokenOptions, Defect, KeyFileError, TokenFactory, TokenFactoryOptions,
+    TokenOptions, Users,
 };
 pub use tool_server::ToolServer;
 

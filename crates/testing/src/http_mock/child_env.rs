@@ -2,6 +2,8 @@
 
 use std::{fs, io, net::SocketAddr, path::Path};
 
+use super::recorder::Local;
+
 /// Root certificates of common systems.
 const SYSTEM_ROOTS: &[&str] = &[
     "/etc/ssl/certs/ca-certificates.crt",
@@ -20,11 +22,15 @@ pub(super) fn write_files(dir: &Path, ca: &str) -> io::Result<()> {
     fs::write(dir.join("python/sitecustomize.py"), include_str!("child/sitecustomize.py"))
 }
 
-pub(super) fn variables(proxy: SocketAddr, dir: &Path) -> Vec<(String, String)> {
+pub(super) fn variables(proxy: SocketAddr, dir: &Path, mocked: Local) -> Vec<(String, String)> {
     let proxy = format!("http://{proxy}");
     let file = |name: &str| dir.join(name).display().to_string();
     let (ca, bundle) = (file("ca.pem"), file("bundle.pem"));
-    let local = "localhost,127.0.0.1,::1";
+    let (direct, mocked) = match mocked {
+        Local::All => ("", "*".to_owned()),
+        Local::Ports(ports) if ports.is_empty() => ("localhost,127.0.0.1,::1", String::new()),
+        Local::Ports(ports) => ("", ports.iter().map(u16::to_string).collect::<Vec<_>>().join(",")),
+    };
     let preload = format!("--require \"{}\"", file("preload.cjs"));
     let python = file("python");
     let variables: &[(&str, &str)] = &[
@@ -32,12 +38,14 @@ pub(super) fn variables(proxy: SocketAddr, dir: &Path) -> Vec<(String, String)> 
         ("http_proxy", &proxy),
         ("HTTPS_PROXY", &proxy),
         ("https_proxy", &proxy),
-        ("NO_PROXY", local),
-        ("no_proxy", local),
+        ("NO_PROXY", direct),
+        ("no_proxy", direct),
         // Node
         ("NODE_USE_ENV_PROXY", "1"),
         ("NODE_EXTRA_CA_CERTS", &ca),
         ("NODE_OPTIONS", &preload),
+        // Read by the preload: ports of this machine, or `*`.
+        ("GATEWRIGHT_MOCKED_PORTS", &mocked),
         // OpenSSL, Go, rustls with the system's verifier, Python's urllib and httpx
         ("SSL_CERT_FILE", &bundle),
         // Python's requests, curl, git, Deno

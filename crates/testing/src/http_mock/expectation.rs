@@ -12,20 +12,25 @@ use tokio::sync::watch;
 use super::{
     call::HttpCall,
     matching::{BodyMatcher, TextMatcher, UrlMatcher},
-    response::HttpResponse,
+    response::{HttpResponse, NetworkFailure},
 };
 use crate::{base::lock, protocol::ClientError};
 
 /// The calls a mock matches, and its response.
 #[derive(Clone)]
 pub struct HttpMockOptions {
-    url: UrlMatcher,
-    methods: Vec<String>,
-    headers: Vec<(String, TextMatcher)>,
-    body: Option<BodyMatcher>,
-    respond: Arc<dyn Fn(&HttpCall) -> HttpResponse + Send + Sync>,
+    pub(super) url: UrlMatcher,
+    pub(super) methods: Vec<String>,
+    pub(super) headers: Vec<(String, TextMatcher)>,
+    pub(super) query: Vec<(String, TextMatcher)>,
+    pub(super) form: Vec<(String, TextMatcher)>,
+    pub(super) body: Option<BodyMatcher>,
+    respond: Respond,
     times: Option<u32>,
 }
+
+/// The response to a call, and to which one of the mock it is, from 0.
+type Respond = Arc<dyn Fn(&HttpCall, usize) -> HttpResponse + Send + Sync>;
 
 impl std::fmt::Debug for HttpMockOptions {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -46,12 +51,32 @@ impl HttpMockOptions {
         url: impl Into<UrlMatcher>,
         respond: impl Fn(&HttpCall) -> HttpResponse + Send + Sync + 'static,
     ) -> Self {
+        Self::responding(url.into(), Arc::new(move |call, _| respond(call)))
+    }
+
+    /// A mock that answers the first request to this URL with the first response, the second with the second, and so on; the last one
+    /// answers all further requests.
+    ///
+    /// # Panics
+    /// There is no response.
+    pub fn sequence<R: Into<HttpResponse>>(
+        url: impl Into<UrlMatcher>,
+        responses: impl IntoIterator<Item = R>,
+    ) -> Self {
+        let all: Vec<HttpResponse> = responses.into_iter().map(Into::into).collect();
+        assert!(!all.is_empty(), "a sequence of responses holds at least one");
+        Self::responding(url.into(), Arc::new(move |_, at| all[at.min(all.len() - 1)].clone()))
+    }
+
+    fn responding(url: UrlMatcher, respond: Respond) -> Self {
         Self {
-            url: url.into(),
+            url,
             methods: Vec::new(),
             headers: Vec::new(),
+            query: Vec::new(),
+            form: Vec::new(),
             body: None,
-            respond: Arc::new(respond),
+            respond,
             times: None,
         }
     }
@@ -67,6 +92,20 @@ impl HttpMockOptions {
     #[must_use]
     pub fn header(mut self, name: &str, value: impl Into<TextMatcher>) -> Self {
         self.headers.push((name.to_owned(), value.into()));
+        self
+    }
+
+    /// Matches only calls with this query parameter, whatever the order and the encoding of the query.
+    #[must_use]
+    pub fn query(mut self, name: &str, value: impl Into<TextMatcher>) -> Self {
+        self.query.push((name.to_owned(), value.into()));
+        self
+    }
+
+    /// Matches only forms with this field.
+    #[must_use]
+    pub fn body_form(mut self, name: &str, value: impl Into<TextMatcher>) -> Self {
+        self.form.push((name.to_owned(), value.into()));
         self
     }
 
@@ -106,26 +145,31 @@ impl HttpMockOptions {
     }
 
     fn matches(&self, call: &HttpCall) -> bool {
-        let has_header = |(name, value): &(String, TextMatcher)| {
-            call.header(name).is_some_and(|found| value.matches(found))
-        };
+        let any = |values: Vec<String>, matcher: &TextMatcher| values.iter().any(|one| matcher.matches(one));
         (self.methods.is_empty() || self.methods.contains(&call.method))
             && self.url.matches(&call.url)
-            && self.headers.iter().all(has_header)
+            && self
+                .headers
+                .iter()
+                .all(|(name, one)| call.header(name).is_some_and(|found| one.matches(found)))
+            && self.query.iter().all(|(name, one)| any(call.query(name), one))
+            && self.form.iter().all(|(name, one)| any(call.form(name), one))
             && self.body.as_ref().is_none_or(|body| body.matches(call))
     }
 }
 
 /// An added mock and the calls it answered.
 pub(super) struct Expectation {
-    options: HttpMockOptions,
+    pub(super) options: HttpMockOptions,
+    /// The scope that the mock belongs to.
+    pub(super) scope: Option<u64>,
     calls: Mutex<Vec<HttpCall>>,
     count: watch::Sender<usize>,
 }
 
 impl Expectation {
-    pub(super) fn new(options: HttpMockOptions) -> Self {
-        Self { options, calls: Mutex::default(), count: watch::Sender::new(0) }
+    pub(super) fn new(options: HttpMockOptions, scope: Option<u64>) -> Self {
+        Self { options, scope, calls: Mutex::default(), count: watch::Sender::new(0) }
     }
 
     /// The response, if the mock matches the call and has uses left.
@@ -139,7 +183,21 @@ impl Expectation {
         let count = calls.len();
         drop(calls);
         self.count.send_replace(count);
-        Some((self.options.respond)(call))
+        Some((self.options.respond)(call, count - 1))
+    }
+
+    /// The failure of the tunnel to a server, if the mock matches the tunnel and its next response is such a failure.
+    pub(super) fn refuses(&self, tunnel: &HttpCall) -> bool {
+        let used = lock(&self.calls).len();
+        let left = self.options.times.is_none_or(|times| used < times as usize);
+        left && self.options.matches(tunnel)
+            && (self.options.respond)(tunnel, used).failure == Some(NetworkFailure::Refused)
+    }
+
+    /// A description of the uses, if none is left.
+    pub(super) fn used_up(&self) -> Option<String> {
+        let (times, used) = (self.options.times? as usize, lock(&self.calls).len());
+        (used >= times).then(|| format!("it has answered {used} of {times} times"))
     }
 
     pub(super) fn is_pending(&self) -> bool {

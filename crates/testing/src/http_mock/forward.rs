@@ -16,7 +16,13 @@ pub(super) struct Network {
 }
 
 impl Network {
-    pub(super) async fn send(&self, call: &HttpCall, body: Bytes) -> Result<reqwest::Response, String> {
+    /// Sends a call. One that is recorded asks for a response that is not compressed, because secrets in it have to be found.
+    pub(super) async fn send(
+        &self,
+        call: &HttpCall,
+        body: Bytes,
+        record: bool,
+    ) -> Result<reqwest::Response, String> {
         let method = Method::from_bytes(call.method.as_bytes()).unwrap_or_default();
         let client = match self.client.get() {
             Some(client) => client,
@@ -27,7 +33,8 @@ impl Network {
         };
         let mut request = client.request(method, &call.url).body(body);
         for (name, value) in &call.headers {
-            if name != "host" && !HOP_BY_HOP.contains(&name.as_str()) {
+            let left_out = name == "host" || (record && name == "accept-encoding");
+            if !left_out && !HOP_BY_HOP.contains(&name.as_str()) {
                 request = request.header(name, value);
             }
         }
@@ -42,6 +49,13 @@ pub(super) async fn buffered(response: reqwest::Response) -> Result<HttpResponse
         if !HOP_BY_HOP.contains(&name.as_str()) {
             answer = answer.header(name.as_str(), String::from_utf8_lossy(value.as_bytes()));
         }
+    }
+    if let Some((_, coding)) =
+        answer.headers.iter().find(|(name, value)| name == "content-encoding" && value != "identity")
+    {
+        return Err(format!(
+            "the answer is compressed ({coding}), so its secrets cannot be found; it is not recorded"
+        ));
     }
     answer.body = response.bytes().await.map_err(|error| root_cause(&error))?.to_vec();
     Ok(answer)

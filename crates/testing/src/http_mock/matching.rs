@@ -36,6 +36,21 @@ impl UrlMatcher {
     }
 }
 
+impl UrlMatcher {
+    /// The port, if the URL is one of this machine.
+    pub(super) fn local_port(&self) -> Option<u16> {
+        let Self::Text(text) = self else { return None };
+        let text = if text.contains("://") { text.clone() } else { format!("http://{text}") };
+        let url = url::Url::parse(&text).ok()?;
+        let local = match url.host()? {
+            url::Host::Domain(name) => name == "localhost",
+            url::Host::Ipv4(address) => address.is_loopback(),
+            url::Host::Ipv6(address) => address.is_loopback(),
+        };
+        url.port_or_known_default().filter(|_| local)
+    }
+}
+
 impl std::fmt::Debug for UrlMatcher {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
@@ -46,8 +61,8 @@ impl std::fmt::Debug for UrlMatcher {
     }
 }
 
-/// A condition on the value of a header.
-#[derive(Debug, Clone)]
+/// A condition on the value of a header, a query parameter or a form field.
+#[derive(Clone)]
 pub enum TextMatcher {
     /// The value equals this text.
     Text(String),
@@ -60,6 +75,15 @@ impl TextMatcher {
         match self {
             Self::Text(expected) => expected == text,
             Self::Regex(regex) => regex.is_match(text),
+        }
+    }
+}
+
+impl std::fmt::Debug for TextMatcher {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Text(text) => write!(f, "{text:?}"),
+            Self::Regex(regex) => write!(f, "/{regex}/"),
         }
     }
 }

@@ -12,7 +12,7 @@ use super::{
 };
 use crate::{
     base::lock,
-    cassette::{Cassette, CassetteError},
+    cassette::{Cassette, CassetteError, RecordOptions},
 };
 
 /// A proxy that answers in place of external servers. Clones share it; it stops when the last one is dropped.
@@ -79,14 +79,33 @@ impl HttpMock {
 
     /// Adds a mock.
     pub fn mock(&self, options: HttpMockOptions) -> HttpMockHandle {
-        let expectation = Arc::new(Expectation::new(options));
-        lock(&self.proxy.recorder).expectations.push(expectation.clone());
+        self.add(options, None)
+    }
+
+    pub(super) fn add(&self, options: HttpMockOptions, scope: Option<u64>) -> HttpMockHandle {
+        let expectation = Arc::new(Expectation::new(options, scope));
+        lock(&self.proxy.recorder).add(expectation.clone());
         HttpMockHandle { expectation }
     }
 
-    #[cfg(feature = "suites")]
-    pub(super) fn recorder(&self) -> &std::sync::Mutex<super::recorder::Recorder> {
-        &self.proxy.recorder
+    /// The id of a new scope, and the number of calls and of unmatched calls before it.
+    pub(super) fn open_scope(&self) -> (u64, (usize, usize)) {
+        let mut recorder = lock(&self.proxy.recorder);
+        recorder.scopes += 1;
+        recorder.open_scopes += 1;
+        (recorder.scopes, (recorder.calls.len(), recorder.unmatched.len()))
+    }
+
+    pub(super) fn close_scope(&self, id: u64) {
+        let mut recorder = lock(&self.proxy.recorder);
+        recorder.open_scopes -= 1;
+        recorder.expectations.retain(|one| one.scope != Some(id));
+    }
+
+    /// Directs calls to this machine itself to the mock, too; those that no mock matches are passed on. Must be called before the server
+    /// starts. Not necessary if the URL of a mock that was added before names `localhost` or a loopback address.
+    pub fn mock_localhost(&self) {
+        lock(&self.proxy.recorder).localhost = true;
     }
 
     /// Passes unmatched requests on to the network. Default false.
@@ -101,7 +120,17 @@ impl HttpMock {
 
     /// Requests that no mock matched.
     pub fn unmatched(&self) -> Vec<HttpCall> {
-        lock(&self.proxy.recorder).unmatched.clone()
+        lock(&self.proxy.recorder).unmatched.iter().map(|(call, _)| call.clone()).collect()
+    }
+
+    /// Descriptions of the requests that no mock matched, each with the nearest mock and what differs.
+    pub fn unmatched_with_nearest(&self) -> Vec<String> {
+        let recorder = lock(&self.proxy.recorder);
+        let lines = recorder.unmatched.iter().map(|(call, nearest)| match nearest {
+            Some(nearest) => format!("{call}\n    {}", nearest.replace('\n', "\n    ")),
+            None => call.to_string(),
+        });
+        lines.collect()
     }
 
     /// Requests that were passed on to the network and failed, each with the reason. They are not recorded.
@@ -141,7 +170,11 @@ impl HttpMock {
     /// # Errors
     /// Lists unused mocks and unmatched requests.
     pub fn check_done(&self) -> Result<(), UnmetExpectations> {
-        let unmet = UnmetExpectations { pending: self.missing(), unmatched: self.unmatched() };
+        let unmet = UnmetExpectations {
+            pending: self.missing(),
+            unmatched: self.unmatched(),
+            nearest: self.unmatched_with_nearest(),
+        };
         if unmet.pending.is_empty() && unmet.unmatched.is_empty() { Ok(()) } else { Err(unmet) }
     }
 
@@ -150,7 +183,9 @@ impl HttpMock {
         let mut recorder = lock(&self.proxy.recorder);
         recorder.expectations.clear();
         recorder.passthrough = true;
-        recorder.cassette = None;
+        if let Some(mut cassette) = recorder.cassette.take() {
+            cassette.save_unmanaged();
+        }
     }
 
     /// Removes all mocks and recorded calls.
@@ -163,21 +198,41 @@ impl HttpMock {
     }
 
     /// Replays the cassette `file` if it exists. Otherwise passes requests on to the network, records the responses, and writes
-    /// them to `file` when the proxy stops; secrets are written as `[redacted]`.
+    /// them to `file` when the test has passed (outside of the test attribute: when the proxy stops, unless the thread panics);
+    /// secrets are written as `[redacted]`.
     ///
     /// # Errors
     /// The file exists and is not a cassette.
     pub fn record(&self, file: impl Into<std::path::PathBuf>) -> Result<(), CassetteError> {
-        let cassette = Cassette::open(file.into())?;
+        self.record_with(file, RecordOptions::default())
+    }
+
+    /// As [`HttpMock::record`], with another mode or further places of secrets.
+    ///
+    /// # Errors
+    /// The file exists and is not a cassette, or is missing in the mode [`RecordMode::None`](crate::RecordMode::None).
+    pub fn record_with(
+        &self,
+        file: impl Into<std::path::PathBuf>,
+        options: RecordOptions,
+    ) -> Result<(), CassetteError> {
+        let cassette = Cassette::open(file.into(), &options)?;
         lock(&self.proxy.recorder).cassette = Some(cassette);
         Ok(())
     }
 
-    /// Writes the responses recorded so far.
-    pub(crate) fn save_cassette(&self) {
+    /// Leaves writing the cassette to [`HttpMock::finish_cassette`].
+    #[cfg(feature = "suites")]
+    pub(crate) fn manage_cassette(&self) {
         if let Some(cassette) = &mut lock(&self.proxy.recorder).cassette {
-            cassette.save();
+            cassette.manage();
         }
+    }
+
+    /// Writes the cassette of tests that passed, and returns notes for the report. `complete`: whether all tests of the cassette ran.
+    pub(crate) fn finish_cassette(&self, passed: bool, complete: bool) -> Result<Vec<String>, String> {
+        let mut recorder = lock(&self.proxy.recorder);
+        recorder.cassette.as_mut().map_or(Ok(Vec::new()), |cassette| cassette.finish(passed, complete))
     }
 
     /// An HTTP client for code in this process that uses the proxy and trusts its authority.
@@ -201,7 +256,8 @@ impl HttpMock {
 
     /// Environment variables that direct the HTTP calls of a child process to the proxy.
     pub fn child_env(&self) -> Vec<(String, String)> {
-        child_env::variables(self.proxy.address, self.proxy.files.path())
+        let local = lock(&self.proxy.recorder).local();
+        child_env::variables(self.proxy.address, self.proxy.files.path(), local)
     }
 }
 
@@ -212,6 +268,8 @@ pub struct UnmetExpectations {
     pub pending: Vec<String>,
     /// Requests that no mock matched.
     pub unmatched: Vec<HttpCall>,
+    /// The same as descriptions, with the nearest mock of each.
+    pub nearest: Vec<String>,
 }
 
 impl std::fmt::Display for UnmetExpectations {
@@ -220,7 +278,7 @@ impl std::fmt::Display for UnmetExpectations {
         for pending in &self.pending {
             write!(f, "\n  not used: {pending}")?;
         }
-        for call in &self.unmatched {
+        for call in &self.nearest {
             write!(f, "\n  no mock wants: {call}")?;
         }
         Ok(())

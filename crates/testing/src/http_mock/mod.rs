@@ -5,10 +5,13 @@
 //! [`HttpMock::client`]. One proxy per test: it sees the calls of that test only.
 //!
 //! Mocks are tried in the order they were added; the first one that matches and has uses left responds. An unmatched request
-//! gets status 599 with a text that names it, and [`HttpMock::assert_done`] panics.
+//! gets status 599 with a text that names it and the nearest mock, and [`HttpMock::assert_done`] panics.
 //!
-//! Not covered: HTTP/2, WebSockets, clients with built-in root certificates (Rust's `webpki-roots`) and calls to this machine
-//! itself, which bypass the proxy (`NO_PROXY`).
+//! Calls to this machine itself bypass the proxy (`NO_PROXY`) unless a mock that was added before the server started names it, or
+//! [`HttpMock::mock_localhost`] asks for it; those that no mock matches are passed on.
+//!
+//! Not covered: HTTP/2, WebSockets, clients with built-in root certificates (Rust's `webpki-roots`), and clients that know no proxy:
+//! Python's `http.client` and a bare `urllib3.PoolManager`, Go for calls to this machine.
 
 mod call;
 mod child_env;
@@ -16,17 +19,16 @@ mod expectation;
 mod forward;
 mod matching;
 mod mock;
+mod near_miss;
 mod proxy;
 mod recorder;
 mod recording;
 mod response;
-#[cfg(feature = "suites")]
 mod scope;
 
 pub use call::HttpCall;
 pub use expectation::{HttpMockHandle, HttpMockOptions};
 pub use matching::{TextMatcher, UrlMatcher};
 pub use mock::{HttpMock, UnmetExpectations, interceptor};
-pub use response::{HttpResponse, http_response};
-#[cfg(feature = "suites")]
-pub(crate) use scope::HttpMockScope;
+pub use response::{HttpResponse, NetworkFailure, http_response};
+pub use scope::HttpMockScope;

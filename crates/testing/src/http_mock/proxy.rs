@@ -5,6 +5,7 @@
 
 use std::{
     net::SocketAddr,
+    os::fd::{AsFd as _, OwnedFd},
     sync::{Arc, Mutex, Weak},
 };
 
@@ -28,7 +29,7 @@ use super::{
     child_env,
     forward::{Network, buffered, streamed},
     recorder::{Decision, Recorder},
-    response::{HttpResponse, http_response},
+    response::{HttpResponse, NetworkFailure, http_response},
 };
 use crate::base::{lock, net::accept, tls::Authority};
 
@@ -74,13 +75,13 @@ impl Proxy {
         Ok(proxy)
     }
 
-    async fn answer(&self, call: &HttpCall, body: Bytes) -> Result<Reply, Broken> {
+    async fn answer(&self, call: &HttpCall, body: Bytes, socket: &Socket) -> Result<Reply, Broken> {
         let decision = lock(&self.recorder).decide(call);
         let record = match decision {
-            Decision::Respond(response) => return respond(response).await,
+            Decision::Respond(response) => return respond(response, socket).await,
             Decision::Forward { record } => record,
         };
-        let answered = match self.network.send(call, body).await {
+        let answered = match self.network.send(call, body, record).await {
             Ok(response) if !record => return Ok(streamed(response)),
             Ok(response) => buffered(response).await,
             Err(error) => Err(error),
@@ -97,27 +98,44 @@ impl Proxy {
                 http_response::error(502, &problem)
             }
         };
-        respond(response).await
+        respond(response, socket).await
     }
 }
 
-/// Sends the response of a mock: after its delay, or by breaking the connection.
-async fn respond(response: HttpResponse) -> Result<Reply, Broken> {
+/// Sends the response of a mock after its delay, or fails as it says.
+async fn respond(response: HttpResponse, socket: &Socket) -> Result<Reply, Broken> {
     if !response.delay.is_zero() {
         tokio::time::sleep(response.delay).await;
     }
-    if response.broken {
-        return Err(Broken::other("broken on purpose"));
+    match response.failure {
+        None => return Ok(into_reply(response)),
+        Some(NetworkFailure::Refused | NetworkFailure::Closed) => {}
+        Some(NetworkFailure::Reset) => socket.reset_when_closed()?,
+        // Until the client gives up, or the proxy stops.
+        Some(NetworkFailure::Timeout) => std::future::pending().await,
     }
-    Ok(into_reply(response))
+    Err(Broken::other("broken on purpose"))
+}
+
+/// The socket of a client, below TLS and HTTP.
+#[derive(Clone)]
+struct Socket(Arc<OwnedFd>);
+
+impl Socket {
+    /// Lets the connection end with a reset, without the rest of what was sent.
+    fn reset_when_closed(&self) -> std::io::Result<()> {
+        TcpStream::from_std(self.0.try_clone()?.into())?.set_zero_linger()
+    }
 }
 
 /// Serves a connection of a client: TLS at once, or HTTP to a proxy.
 async fn serve_connection(mut stream: BufReader<TcpStream>, proxy: Weak<Proxy>) {
+    let Ok(socket) = stream.get_ref().as_fd().try_clone_to_owned() else { return };
+    let socket = Socket(Arc::new(socket));
     if starts_with_tls(&mut stream).await {
-        return serve_tls(stream, proxy, None).await;
+        return serve_tls(stream, proxy, None, socket).await;
     }
-    let service = service_fn(move |request| proxied(request, proxy.clone()));
+    let service = service_fn(move |request| proxied(request, proxy.clone(), socket.clone()));
     let _ = http1::Builder::new().serve_connection(TokioIo::new(stream), service).with_upgrades().await;
 }
 
@@ -125,26 +143,29 @@ async fn starts_with_tls<S: AsyncRead + Unpin>(stream: &mut BufReader<S>) -> boo
     stream.fill_buf().await.is_ok_and(|bytes| bytes.first() == Some(&TLS_HANDSHAKE))
 }
 
-async fn proxied(request: Request<Incoming>, proxy: Weak<Proxy>) -> Result<Reply, Broken> {
+async fn proxied(request: Request<Incoming>, proxy: Weak<Proxy>, socket: Socket) -> Result<Reply, Broken> {
     if request.method() != Method::CONNECT {
-        return handle(request, &proxy, "http", None).await;
+        return handle(request, &proxy, "http", None, &socket).await;
     }
     let Some(authority) = request.uri().authority().map(ToString::to_string) else {
         return Ok(into_reply(http_response::error(400, "CONNECT without a host")));
     };
+    if proxy.upgrade().is_some_and(|proxy| lock(&proxy.recorder).refuses(&authority)) {
+        return Ok(into_reply(http_response::error(502, "connection refused")));
+    }
     tokio::spawn(async move {
         let Ok(upgraded) = hyper::upgrade::on(request).await else { return };
         let mut stream = BufReader::new(TokioIo::new(upgraded));
         if starts_with_tls(&mut stream).await {
-            serve_tls(stream, proxy, Some(authority)).await;
+            serve_tls(stream, proxy, Some(authority), socket).await;
         } else {
-            serve_http(stream, proxy, "http", Some(authority)).await;
+            serve_http(stream, proxy, "http", Some(authority), socket).await;
         }
     });
     Ok(into_reply(HttpResponse::default()))
 }
 
-async fn serve_tls<S>(stream: S, proxy: Weak<Proxy>, authority: Option<String>)
+async fn serve_tls<S>(stream: S, proxy: Weak<Proxy>, authority: Option<String>, socket: Socket)
 where
     S: AsyncRead + AsyncWrite + Send + Unpin + 'static,
 {
@@ -157,16 +178,21 @@ where
     };
     let Ok(stream) = acceptor.accept(stream).await else { return };
     let server_name = stream.get_ref().1.server_name().map(str::to_owned);
-    serve_http(stream, proxy, "https", authority.or(server_name)).await;
+    serve_http(stream, proxy, "https", authority.or(server_name), socket).await;
 }
 
-async fn serve_http<S>(stream: S, proxy: Weak<Proxy>, scheme: &'static str, authority: Option<String>)
-where
+async fn serve_http<S>(
+    stream: S,
+    proxy: Weak<Proxy>,
+    scheme: &'static str,
+    authority: Option<String>,
+    socket: Socket,
+) where
     S: AsyncRead + AsyncWrite + Send + Unpin + 'static,
 {
     let service = service_fn(move |request| {
-        let (proxy, authority) = (proxy.clone(), authority.clone());
-        async move { handle(request, &proxy, scheme, authority).await }
+        let (proxy, authority, socket) = (proxy.clone(), authority.clone(), socket.clone());
+        async move { handle(request, &proxy, scheme, authority, &socket).await }
     });
     let _ = http1::Builder::new().serve_connection(TokioIo::new(stream), service).await;
 }
@@ -190,6 +216,7 @@ async fn handle(
     proxy: &Weak<Proxy>,
     scheme: &str,
     authority: Option<String>,
+    socket: &Socket,
 ) -> Result<Reply, Broken> {
     let Some(proxy) = proxy.upgrade() else { return Err(Broken::other("the test is over")) };
     let url = url_of(&request, scheme, authority);
@@ -204,7 +231,7 @@ async fn handle(
     let bytes = request.into_body().collect().await.map_err(Broken::other)?.to_bytes();
     let body = (!bytes.is_empty()).then(|| String::from_utf8_lossy(&bytes).into_owned());
     let call = HttpCall { url, method, headers, body };
-    proxy.answer(&call, bytes).await
+    proxy.answer(&call, bytes, socket).await
 }
 
 fn into_reply(response: HttpResponse) -> Reply {

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use super::{call::HttpCall, response::HttpResponse};
 use crate::cassette::{
     Cassette, Entry, Protocol,
-    redact::{redacted_body, redacted_headers, redacted_url},
+    redact::{same_body, same_text},
 };
 
 #[derive(Debug, Serialize, Deserialize)]
@@ -23,6 +23,26 @@ pub(super) struct HttpEntry {
 
 impl Entry for HttpEntry {
     const PROTOCOL: Protocol = Protocol::Http;
+
+    fn name(&self) -> String {
+        format!("{} {}", self.method, self.url)
+    }
+
+    fn is_same_request(&self, other: &Self) -> bool {
+        (&self.method, &self.url, &self.body) == (&other.method, &other.url, &other.body)
+    }
+
+    fn map_text(&mut self, scrub: &dyn Fn(&str) -> String) {
+        let Self { method: _, url, body, status: _, headers, answer } = self;
+        let answer = match answer {
+            Body::Text(text) => Some(text),
+            Body::Base64(_) => None,
+        };
+        let values = headers.iter_mut().map(|(_, value)| value);
+        for text in [url].into_iter().chain(body).chain(answer).chain(values) {
+            *text = scrub(text);
+        }
+    }
 }
 
 #[derive(Debug, Serialize, Deserialize)]
@@ -32,28 +52,38 @@ enum Body {
     Base64(String),
 }
 
-impl HttpEntry {
-    pub(super) fn new(call: &HttpCall, response: &HttpResponse) -> Self {
-        let answer = match std::str::from_utf8(&response.body) {
-            Ok(text) => Body::Text(redacted_body(text)),
-            Err(_) => Body::Base64(STANDARD.encode(&response.body)),
-        };
-        Self {
-            method: call.method.clone(),
-            url: redacted_url(&call.url),
-            body: call.body.as_deref().map(redacted_body),
-            status: response.status,
-            headers: redacted_headers(&response.headers),
-            answer,
-        }
-    }
+/// Remembers the credentials of a call, also of one that a mock answers.
+pub(super) fn learn(cassette: &mut Cassette<HttpEntry>, call: &HttpCall) {
+    cassette.redactor.headers(&call.headers, &mut cassette.secrets);
 }
 
-/// The recorded response to a call with the same method, URL and body.
+/// Records the response to a call.
+pub(super) fn record(cassette: &mut Cassette<HttpEntry>, call: &HttpCall, response: &HttpResponse) {
+    let (redactor, secrets) = (&cassette.redactor, &mut cassette.secrets);
+    let answer = match std::str::from_utf8(&response.body) {
+        Ok(text) => Body::Text(redactor.body(text, secrets)),
+        Err(_) => Body::Base64(STANDARD.encode(&response.body)),
+    };
+    let entry = HttpEntry {
+        method: call.method.clone(),
+        url: redactor.text(&call.url, secrets),
+        body: call.body.as_deref().map(|body| redactor.body(body, secrets)),
+        status: response.status,
+        headers: redactor.headers(&response.headers, secrets),
+        answer,
+    };
+    cassette.record(entry);
+}
+
+/// The recorded response to a call with the same method, URL and body, whatever its secrets.
 pub(super) fn replay(cassette: &mut Cassette<HttpEntry>, call: &HttpCall) -> Option<HttpResponse> {
-    let (url, body) = (redacted_url(&call.url), call.body.as_deref().map(redacted_body));
-    let entry =
-        cassette.replay(|entry| entry.method == call.method && entry.url == url && entry.body == body)?;
+    let entry = cassette.replay(|entry| {
+        let same_bodies = match (&entry.body, &call.body) {
+            (Some(recorded), Some(actual)) => same_body(recorded, actual),
+            (recorded, actual) => recorded.is_none() && actual.is_none(),
+        };
+        entry.method == call.method && same_text(&entry.url, &call.url) && same_bodies
+    })?;
     Some(HttpResponse {
         status: entry.status,
         headers: entry.headers,

@@ -4,6 +4,22 @@ use std::time::Duration;
 
 use serde_json::Value;
 
+/// A failure of the network instead of a response.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Deserialize)]
+#[cfg_attr(feature = "suites", derive(schemars::JsonSchema))]
+#[serde(rename_all = "lowercase")]
+pub enum NetworkFailure {
+    /// The server cannot be connected to. A client of `https` sees that the proxy refuses the tunnel, if the mock's URL has no path; other
+    /// clients see a closed connection.
+    Refused,
+    /// The connection is closed before the response.
+    Closed,
+    /// The connection is reset (TCP RST) before the response.
+    Reset,
+    /// The response never arrives.
+    Timeout,
+}
+
 /// The response of a mock.
 #[derive(Debug, Clone, PartialEq)]
 pub struct HttpResponse {
@@ -17,8 +33,8 @@ pub struct HttpResponse {
     pub body: Vec<u8>,
     /// Delay of the response. Default: none.
     pub delay: Duration,
-    /// Breaks the connection instead of responding.
-    pub broken: bool,
+    /// Fails instead of responding. Default: none.
+    pub failure: Option<NetworkFailure>,
 }
 
 impl Default for HttpResponse {
@@ -29,7 +45,7 @@ impl Default for HttpResponse {
             headers: Vec::new(),
             body: Vec::new(),
             delay: Duration::ZERO,
-            broken: false,
+            failure: None,
         }
     }
 }
@@ -77,7 +93,7 @@ pub mod http_response {
 
     use serde_json::{Value, json as value};
 
-    use super::HttpResponse;
+    use super::{HttpResponse, NetworkFailure};
 
     fn typed(kind: &str, body: impl Into<Vec<u8>>) -> HttpResponse {
         HttpResponse { body: body.into(), ..HttpResponse::default() }.header("content-type", kind)
@@ -128,8 +144,13 @@ pub mod http_response {
         json(data).delay(Duration::from_millis(ms))
     }
 
-    /// No response: the connection breaks.
+    /// No response: the connection is closed.
     pub fn network_error() -> HttpResponse {
-        HttpResponse { broken: true, ..HttpResponse::default() }
+        failed(NetworkFailure::Closed)
+    }
+
+    /// No response, for this reason.
+    pub fn failed(failure: NetworkFailure) -> HttpResponse {
+        HttpResponse { failure: Some(failure), ..HttpResponse::default() }
     }
 }

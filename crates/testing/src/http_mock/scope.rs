@@ -1,46 +1,57 @@
-//! Mocks of one test on a proxy that several tests use, one after the other.
-
-use std::sync::Arc;
+//! Mocks of one test, on an HTTP mock that several tests share.
 
 use super::{
-    expectation::{Expectation, HttpMockHandle, HttpMockOptions},
+    call::HttpCall,
+    expectation::{HttpMockHandle, HttpMockOptions},
     mock::HttpMock,
 };
-use crate::base::lock;
 
-/// Mocks that are tried before all others until this is dropped. Calls that no mock matches meanwhile fail.
+/// Mocks that are tried before the others and removed when the scope is dropped. Made by [`HttpMock::scope`].
+#[derive(Debug)]
 #[must_use = "dropping it removes the mocks"]
-pub(crate) struct HttpMockScope {
-    mock: HttpMock,
-    expectations: Vec<Arc<Expectation>>,
-    passthrough: bool,
+pub struct HttpMockScope {
+    http: HttpMock,
+    id: u64,
+    /// Number of calls and of unmatched calls before the scope.
+    before: (usize, usize),
+    handles: Vec<HttpMockHandle>,
 }
 
 impl HttpMock {
-    /// Adds mocks for as long as the scope lives.
-    pub(crate) fn scope(&self, mocks: Vec<HttpMockOptions>) -> HttpMockScope {
-        let expectations: Vec<_> =
-            mocks.into_iter().map(|options| Arc::new(Expectation::new(options))).collect();
-        let mut recorder = lock(self.recorder());
-        recorder.expectations.splice(0..0, expectations.iter().cloned());
-        let passthrough = std::mem::replace(&mut recorder.passthrough, false);
-        drop(recorder);
-        HttpMockScope { mock: self.clone(), expectations, passthrough }
+    /// Adds mocks for as long as the scope lives. Calls that no mock matches meanwhile fail, even if they were passed on before. While
+    /// several scopes are open, the mocks of the latest are tried first: a server that tests share cannot tell which test a call
+    /// belongs to.
+    pub fn scope(&self, mocks: impl IntoIterator<Item = HttpMockOptions>) -> HttpMockScope {
+        let (id, before) = self.open_scope();
+        let handles = mocks.into_iter().map(|options| self.add(options, Some(id))).collect();
+        HttpMockScope { http: self.clone(), id, before, handles }
     }
 }
 
 impl HttpMockScope {
-    /// The mocks, in the order in which they were given.
-    pub(crate) fn handles(&self) -> Vec<HttpMockHandle> {
-        let handle = |one: &Arc<Expectation>| HttpMockHandle { expectation: one.clone() };
-        self.expectations.iter().map(handle).collect()
+    /// Adds a mock to the scope.
+    pub fn mock(&self, options: HttpMockOptions) -> HttpMockHandle {
+        self.http.add(options, Some(self.id))
+    }
+
+    /// The mocks with which the scope was made, in their order.
+    pub fn handles(&self) -> Vec<HttpMockHandle> {
+        self.handles.clone()
+    }
+
+    /// Requests since the scope was opened, matched or not.
+    pub fn calls(&self) -> Vec<HttpCall> {
+        self.http.calls().into_iter().skip(self.before.0).collect()
+    }
+
+    /// Descriptions of the requests since the scope was opened that no mock matched, each with the nearest mock.
+    pub fn unmatched(&self) -> Vec<String> {
+        self.http.unmatched_with_nearest().into_iter().skip(self.before.1).collect()
     }
 }
 
 impl Drop for HttpMockScope {
     fn drop(&mut self) {
-        let mut recorder = lock(self.mock.recorder());
-        recorder.expectations.retain(|one| !self.expectations.iter().any(|own| Arc::ptr_eq(own, one)));
-        recorder.passthrough = self.passthrough;
+        self.http.close_scope(self.id);
     }
 }

@@ -5,8 +5,6 @@ use std::{process::Stdio, time::Duration};
 use gatewright_testing::{HttpMock, HttpMockOptions, Regex, http_mock, http_response};
 use serde_json::json;
 
-use crate::support::written;
-
 /// Runs a program whose HTTP calls go to `http`, and returns its output.
 async fn run(http: &HttpMock, program: &str, args: &[&str]) -> String {
     let mut command = tokio::process::Command::new(program);
@@ -160,47 +158,6 @@ async fn passthrough_reaches_the_network_and_restore_removes_the_mocks() {
     http.clear();
     http.allow_passthrough(false);
     assert!(get().await.contains("no HTTP mock wants this request"));
-}
-
-#[tokio::test]
-async fn a_cassette_is_recorded_once_and_replayed_without_a_network() {
-    let dir = tempfile::tempdir().unwrap();
-    let file = dir.path().join("api.json");
-    let real = http_mock::interceptor().unwrap();
-    real.any("/login", json!({"access_token": "very secret", "user": "ada"}));
-    let url = format!("{}/login?api_key=hidden", real.proxy_url());
-    let ask = |http: HttpMock| {
-        let url = url.clone();
-        async move {
-            let request =
-                http.client().unwrap().post(url).header("authorization", "Bearer x").body("password=p&n=1");
-            request.send().await.unwrap()
-        }
-    };
-    {
-        let http = http_mock::interceptor().unwrap();
-        http.record(&file).unwrap();
-        assert!(ask(http.clone()).await.text().await.unwrap().contains("very secret"));
-    }
-    let cassette = written(&file).await;
-    for secret in ["very secret", "hidden", "Bearer x", "password=p"] {
-        assert!(!cassette.contains(secret), "{cassette}");
-    }
-    drop(real);
-    let http = http_mock::interceptor().unwrap();
-    http.record(&file).unwrap();
-    let text = ask(http.clone()).await.text().await.unwrap();
-    assert!(text.contains("\"user\":\"ada\"") && text.contains("[redacted]"), "{text}");
-    assert_eq!(ask(http).await.status(), 599);
-}
-
-#[tokio::test]
-async fn a_broken_cassette_is_reported_with_advice() {
-    let dir = tempfile::tempdir().unwrap();
-    let file = dir.path().join("bad.json");
-    std::fs::write(&file, "{").unwrap();
-    let error = http_mock::interceptor().unwrap().record(&file).unwrap_err().to_string();
-    assert!(error.contains("bad.json cannot be used") && error.contains("delete it"), "{error}");
 }
 
 #[tokio::test]

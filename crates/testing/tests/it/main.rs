@@ -21,6 +21,10 @@ mod expectations;
 #[cfg(test)]
 mod fixtures;
 #[cfg(test)]
+mod http_cassettes;
+#[cfg(test)]
+mod http_mock_failures;
+#[cfg(test)]
 mod http_mocks;
 #[cfg(test)]
 mod http_passthrough;
@@ -43,6 +47,8 @@ mod mocks;
 #[cfg(test)]
 mod oauth;
 #[cfg(test)]
+mod oauth_dpop;
+#[cfg(test)]
 mod servers;
 #[cfg(test)]
 mod shapes;
@@ -52,6 +58,8 @@ mod shared_servers;
 mod suite_answers;
 #[cfg(test)]
 mod suite_cases;
+#[cfg(test)]
+mod suite_cassettes;
 #[cfg(test)]
 mod suite_files;
 #[cfg(test)]

@@ -25,7 +25,7 @@ use super::{
     variables::Variables,
 };
 use crate::{
-    client::{Mcp, Subscription},
+    client::{Mcp, Subscription, Tape},
     matchers::Expectation,
     shapes::Strict,
 };
@@ -53,6 +53,8 @@ pub(super) struct StepRunner<'a> {
     strict: Option<Strict>,
     /// True for a step of `parallel`, which shares its client with others at the same time.
     is_branch: bool,
+    /// The cassette of the test.
+    tape: Option<Tape>,
 }
 
 impl StepRunner<'_> {

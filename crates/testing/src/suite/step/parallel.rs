@@ -72,6 +72,7 @@ impl<'a> StepRunner<'a> {
             response_limit: self.response_limit,
             strict: self.strict.clone(),
             is_branch: true,
+            tape: None,
         }
     }
 }
