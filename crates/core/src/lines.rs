@@ -49,6 +49,8 @@ impl<R: AsyncRead + Unpin> LineReader<R> {
     /// # Errors
     /// The stream cannot be read.
     pub async fn next(&mut self) -> io::Result<Option<Line>> {
+        // One read may bring thousands of lines: other tasks have their turns between them.
+        tokio::task::consume_budget().await;
         loop {
             let most = if self.ends.is_some() { CHUNK_BYTES } else { self.longest };
             let room = most.saturating_add(1) - self.line.len();
@@ -179,6 +181,24 @@ mod tests {
             }
             prop_assert_eq!(lines(chunks, longest), expected(&text, longest));
         }
+    }
+
+    #[tokio::test]
+    async fn other_tasks_have_their_turns_while_one_read_brings_many_lines() {
+        let text = b"1\n".repeat(10_000);
+        let turns = std::sync::Arc::new(std::sync::atomic::AtomicUsize::new(0));
+        let count = turns.clone();
+        let other = tokio::spawn(async move {
+            loop {
+                count.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+                tokio::task::yield_now().await;
+            }
+        });
+        let mut reader = LineReader::new(&text[..], 100);
+        while reader.next().await.unwrap().is_some() {}
+        other.abort();
+        let turns = turns.load(std::sync::atomic::Ordering::Relaxed);
+        assert!(turns >= 20, "{turns} turns during 10,000 lines");
     }
 
     #[test]

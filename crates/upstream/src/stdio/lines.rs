@@ -101,6 +101,16 @@ impl Parser {
     }
 
     fn whole(&mut self, line: &[u8]) -> Option<Received> {
+        // Some programs begin their output with a byte order mark.
+        let line = line.strip_prefix(b"\xef\xbb\xbf").unwrap_or(line).trim_ascii();
+        match line.first() {
+            None => return None,
+            Some(b'{' | b'[') => {}
+            Some(_) => {
+                self.skip(line);
+                return None;
+            }
+        }
         let refused = match self.limit.check(line) {
             Ok(()) => {
                 let messages = self.parse(line);
@@ -111,7 +121,7 @@ impl Parser {
         match refused {
             Some(instead) => Some(Received::Messages(vec![instead])),
             // The requests that a batch answers would wait for ever.
-            None if line.trim_ascii_start().starts_with(b"[") => Some(Received::TooLong),
+            None if line.starts_with(b"[") => Some(Received::TooLong),
             None => {
                 self.skip(line);
                 None
@@ -136,11 +146,6 @@ impl Parser {
     }
 
     fn parse(&mut self, line: &[u8]) -> Vec<ServerJsonRpcMessage> {
-        // Some programs begin their output with a byte order mark.
-        let line = line.strip_prefix(b"\xef\xbb\xbf").unwrap_or(line).trim_ascii();
-        if line.is_empty() {
-            return Vec::new();
-        }
         if let Some(Ok(message)) = set_apart(line).map(serde_json::from_value) {
             self.task_tools.read(line);
             return vec![message];

@@ -11,9 +11,10 @@ use std::{
     time::Duration,
 };
 
+use gatewright_core::{Line, LineReader};
 use rustix::process::{Pid, Signal, kill_process_group};
 use tokio::{
-    io::{AsyncRead, AsyncReadExt as _},
+    io::AsyncRead,
     process::{Child, ChildStdin, ChildStdout, Command},
 };
 
@@ -25,6 +26,8 @@ const PATIENCE: Duration = Duration::from_secs(2);
 /// Lines of standard error kept for messages.
 const KEPT_LINES: usize = 3;
 const LONGEST_LINE: usize = 160;
+/// Longest line of standard error that is looked at, in bytes.
+const MOST_READ: usize = 64 << 10;
 
 /// The last lines a child wrote to its standard error.
 #[derive(Debug, Clone, Default)]
@@ -180,28 +183,18 @@ async fn guard(group: Pid) -> Option<Child> {
 }
 
 /// Keeps the last lines of standard error, and hands all to the log at debug.
-async fn listen(id: String, mut stderr: impl AsyncRead + Unpin, words: LastWords, redactor: Redactor) {
-    let mut line = Vec::new();
-    let mut chunk = [0; 4096];
-    let tell = |line: &[u8]| {
-        let line = redactor.line(&String::from_utf8_lossy(line), LONGEST_LINE);
+async fn listen(id: String, stderr: impl AsyncRead + Unpin, words: LastWords, redactor: Redactor) {
+    let mut lines = LineReader::new(stderr, MOST_READ);
+    while let Ok(Some(line)) = lines.next().await {
+        let line = match line {
+            Line::Whole(line) if line.trim_ascii().is_empty() => continue,
+            Line::Whole(line) => redactor.line(&String::from_utf8_lossy(&line), LONGEST_LINE),
+            // Its ends may be parts of secrets.
+            Line::TooLong { .. } => format!("(a line of over {MOST_READ} bytes)"),
+        };
         if !line.is_empty() {
             tracing::debug!(app.id = %id, line, "standard error of an app");
             words.push(line);
         }
-    };
-    while let Ok(count @ 1..) = stderr.read(&mut chunk).await {
-        for byte in &chunk[..count] {
-            match byte {
-                b'\n' => {
-                    tell(&line);
-                    line.clear();
-                }
-                // The rest of a long line is of no use to anyone.
-                byte if line.len() < 4096 => line.push(*byte),
-                _ => {}
-            }
-        }
     }
-    tell(&line);
 }
