@@ -67,17 +67,21 @@ impl CodeCall {
         let reading = self.shapes.reading(&tool, caller);
         let (size, finish) = (size(&answered), self.finish(caller));
         let value = ToolValue::of(answered, reading, |block| Ok(blocks.add(block))).await;
-        let body = match value {
-            ToolValue::Ok(result) => {
-                off_thread(size, move || json!({"status": "ok", "result": result.into_value()})).await
+        match value {
+            ToolValue::Ok(read) => {
+                let most = self.settings().limits.host_bytes;
+                // In one step: values that wait for the next one would add up.
+                let reply = move || {
+                    finish.reply(json!({"status": "ok", "result": read.into_value_within(most)}), blocks)
+                };
+                off_thread(size, reply).await.into()
             }
             ToolValue::Failed(failure) => {
                 let (sanitizer, own) = (self.settings().sanitizer, self.own_paths());
                 sent.add_roots(sanitizer, &failure.message, caller, &peer, &own).await;
-                self.invoke_error(&failure, &sent)
+                finish.reply(self.invoke_error(&failure, &sent), blocks).into()
             }
-        };
-        off_thread(size, move || finish.reply(body, blocks)).await.into()
+        }
     }
 
     /// The error of a call with the texts `sent`.

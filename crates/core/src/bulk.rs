@@ -1,19 +1,26 @@
 //! Work on large values, kept off the threads that serve requests.
 
 use std::{
+    num::NonZeroUsize,
     pin::Pin,
+    sync::LazyLock,
     task::{Context, Poll, Waker},
 };
 
 use rmcp::model::JsonObject;
 use serde_json::Value;
+use tokio::sync::Semaphore;
 
 /// Longest JSON text, in bytes, that is read or written on a thread that serves requests.
 const QUICK_BYTES: usize = 64 * 1024;
 /// Most members and items of a value that is looked at on a thread that serves requests.
 const QUICK_VALUES: usize = 2_000;
 
-/// Runs `work` on a JSON text of `bytes` bytes: at once when it is short, else on a thread for such work.
+/// Room for work on threads of its own: more of it than there are processors is no sooner done, and takes memory meanwhile.
+static LONG_WORK: LazyLock<Semaphore> =
+    LazyLock::new(|| Semaphore::new(std::thread::available_parallelism().map_or(2, NonZeroUsize::get)));
+
+/// Runs `work` on a JSON text of `bytes` bytes: at once when it is short, else on a thread for such work, once there is room.
 ///
 /// # Panics
 /// `work` panics.
@@ -21,6 +28,8 @@ pub async fn off_thread<T: Send + 'static>(bytes: usize, work: impl FnOnce() -> 
     if bytes <= QUICK_BYTES {
         return work();
     }
+    // The semaphore is never closed.
+    let _room = LONG_WORK.acquire().await;
     match tokio::task::spawn_blocking(work).await {
         Ok(done) => done,
         Err(failed) => match failed.try_into_panic() {

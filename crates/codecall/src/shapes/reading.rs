@@ -32,6 +32,16 @@ pub(crate) enum Read {
 }
 
 impl Read {
+    /// The value; of a JSON text whose values would take more than `most` bytes, the text.
+    pub(crate) fn into_value_within(self, most: u64) -> Value {
+        match self {
+            Self::Json(json) if weight(json.get()).is_ok_and(|bytes| bytes > most) => {
+                Value::String(Box::<str>::from(json).into())
+            }
+            read => read.into_value(),
+        }
+    }
+
     /// The value.
     pub(crate) fn into_value(self) -> Value {
         match self {
@@ -293,6 +303,15 @@ mod tests {
         ] {
             assert_eq!(read(&FRESH, text), value, "{text}");
         }
+    }
+
+    #[test]
+    fn a_json_text_whose_values_take_too_much_memory_stays_text() {
+        let text = format!("[{}0]", "[],".repeat(1_000));
+        let within = |most| FRESH.lone_text(text.clone()).into_value_within(most);
+        assert_eq!(within(1 << 20).as_array().map(Vec::len), Some(1_001));
+        assert_eq!(within(1 << 16), json!(text));
+        assert_eq!(FRESH.lone_text("plain".to_owned()).into_value_within(0), json!("plain"));
     }
 
     #[test]
