@@ -603,6 +603,7 @@
   const progress = function progress(value) {
     tick();
     const bytes = host(PROGRESS, '', withoutLoss(encode(value, leaveProgress, 'progress: the value'), 'progress: the value'));
+    if (bytes === 1) throw new TypeErrorCtor('progress: the value is nested deeper than 100 levels, or an object in it has the key "$serde_json::private::RawValue", which is reserved');
     if (bytes > 0) throw new RangeErrorCtor('progress: the value is ' + bytes + ' bytes of JSON; at most 16384 are kept: give what you need to go on, such as ids');
   };
   const consoleObject = {};

@@ -7,6 +7,8 @@ use std::{
     time::Instant,
 };
 
+use gatewright_json::weight;
+
 use super::{limit_errors, surrogates::without_halves, texts::Text};
 use crate::{
     limits::Limits,
@@ -273,12 +275,16 @@ impl RunState {
         }
     }
 
-    /// Sends a value that the script gave to `progress`. One that is too long is not sent: the answer is how long it is.
+    /// Sends a value that the script gave to `progress`. One that is too long is not sent: the answer is how long it is. One that the host could not
+    /// read is not sent either: the answer is 1.
     pub(crate) fn progress(&self, json: &Text<'_>) -> Result<u32, Terminated> {
         self.refuse()?;
         let Some(short) = json.within(PROGRESS_BYTES as u64).map(without_halves) else {
             return Ok(u32::try_from(json.len()).unwrap_or(u32::MAX));
         };
+        if weight(&short).is_err() {
+            return Ok(1);
+        }
         let sent = self.link.borrow_mut().send(MessageKind::Progress, self.run.get(), 0, "", &[&short]);
         self.sent(&sent).map(|()| 0)
     }

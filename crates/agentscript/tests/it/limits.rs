@@ -199,6 +199,12 @@ async fn the_latest_values_of_progress_are_kept_within_their_limits_however_a_ru
     assert_eq!(kept.iter().map(|value| &value["n"]).collect::<Vec<_>>(), [3, 4]);
     let outcome = run("try { progress('x'.repeat(20000)) } catch (e) { return e.message }").await;
     assert!(value(&outcome).as_str().unwrap().contains("20002 bytes of JSON; at most 16384"), "{outcome:?}");
+    let deep = "(() => { let o = []; for (let n = 0; n < 130; n++) o = [o]; return o })()";
+    for unreadable in [deep, "{ '$serde_json::private::RawValue': '[' }"] {
+        let script = format!("try {{ progress({unreadable}) }} catch (e) {{ return e.message }}");
+        let outcome = run(&script).await;
+        assert!(value(&outcome).as_str().unwrap().contains("nested deeper than 100"), "{outcome:?}");
+    }
     let outcome = run("try { progress(Promise.resolve()) } catch (e) { return e.message }").await;
     assert!(value(&outcome).as_str().unwrap().contains("await it"), "{outcome:?}");
 }
