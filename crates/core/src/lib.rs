@@ -47,7 +47,7 @@ mod secret;
 mod share;
 mod template;
 mod tool;
-mod tool_meta;
+mod tool_settings;
 mod trace;
 mod unavailable;
 mod weight;
@@ -108,7 +108,7 @@ pub use schema::{BrokenRule, InputProblem, InputSchema, LeftOut, SchemaMode, pat
 pub use secret::Secret;
 pub use share::{Claimant, NoShare, Portion, Share, Shares};
 pub use tool::ToolEntry;
-pub use tool_meta::{ToolMeta, ToolOverride, UsageExample};
+pub use tool_settings::{ToolMeta, ToolOverride, UsageExample};
 pub use trace::{Incoming, TraceContext};
 pub use unavailable::{Unavailable, UnavailableApp};
 pub use weight::{AnswerRoom, Reserved, parsed_bytes, value_bytes};

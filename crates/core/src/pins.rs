@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use tokio::sync::watch;
 
-use crate::{AppOptions, Catalog, tool_meta::META_KEY};
+use crate::{AppOptions, Catalog, tool_settings::META_KEY};
 
 /// Approved definitions, by app and the app's own name for each tool.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]

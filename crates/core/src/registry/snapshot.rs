@@ -19,7 +19,7 @@ use crate::{
     Catalog, InputSchema, Pins, PolicyObject, PolicyResource, ToolEntry, ToolMeta, ToolNames,
     hidden_text::clean_words,
     names::{clipped, is_own_uri, underscore},
-    tool_meta::listed,
+    tool_settings::listed,
 };
 
 /// One item of an app under a public key.
