@@ -52,6 +52,10 @@ impl Match for RespondsWithin {
             None => Ok(()),
         }
     }
+
+    fn is_of_durations(&self) -> bool {
+        true
+    }
 }
 
 impl RespondsWithin {

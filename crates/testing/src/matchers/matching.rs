@@ -18,6 +18,11 @@ pub trait Match {
     fn expects_success(&self) -> Option<bool> {
         None
     }
+
+    /// True for a matcher of durations. A suite gives it those of all repetitions of a step at once.
+    fn is_of_durations(&self) -> bool {
+        false
+    }
 }
 
 impl<F: Fn(&Subject<'_>) -> Outcome> Match for F {

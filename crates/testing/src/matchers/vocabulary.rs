@@ -54,6 +54,11 @@ impl Expectation {
         }
     }
 
+    /// True if the expectation is one of how long all repetitions of a step took.
+    pub(crate) fn is_of_durations(&self) -> bool {
+        self.path.is_none() && self.matcher.is_of_durations()
+    }
+
     /// True if only a failed step can meet the expectation.
     pub(crate) fn expects_failure(&self) -> bool {
         let Some(path) = &self.path else { return self.matcher.expects_success() == Some(self.negated) };

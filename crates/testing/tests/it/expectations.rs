@@ -229,3 +229,36 @@ tests:
     let report = suite.run(&RunOptions::default()).await;
     assert!(report.passed(), "{}", tap(&[report]));
 }
+
+#[tokio::test]
+async fn the_durations_of_all_repetitions_have_limits_and_a_baseline() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("slow.suite.yaml");
+    let run = async |expect: &str, repeat: u32, update: bool| {
+        let step = format!(
+            "{{ call: echo, with: {{ text: a }}, repeat: {repeat}, expect: {{ toRespondWithin: {expect} }} }}"
+        );
+        let suite =
+            format!("server: {{ command: everything_server }}\ntests: [{{ name: t, steps: [{step}] }}]");
+        std::fs::write(&path, suite).unwrap();
+        let options = RunOptions { update, ..RunOptions::default() };
+        match Suite::from_file(&path).unwrap().run(&options).await.tests.remove(0).outcome {
+            TestOutcome::Failed(why) => why,
+            other => format!("{other:?}"),
+        }
+    };
+    assert_eq!(run("{ p95: 60000, max: 60000 }", 12, false).await, "Passed");
+    let why = run("{ p50: 0 }", 12, false).await;
+    assert!(
+        why.contains("toRespondWithin\nexpected: p50 of 0 ms at most") && why.contains("of 12 durations"),
+        "{why}"
+    );
+    let why = run("{ baseline: echo }", 12, false).await;
+    assert!(why.contains("run with `--update`"), "{why}");
+    assert_eq!(run("{ baseline: echo }", 12, true).await, "Passed");
+    let kept = std::fs::read_to_string(dir.path().join("slow.snapshots/echo.latency.json")).unwrap();
+    assert!(kept.contains("\"durations\": 12"), "{kept}");
+    assert_eq!(run("{ baseline: echo, tolerance: 10000000 }", 12, false).await, "Passed");
+    let why = run("{ baseline: echo }", 9, false).await;
+    assert!(why.contains("10 durations or more"), "{why}");
+}

@@ -19,6 +19,13 @@ const RETRY_EVERY: Duration = Duration::from_millis(100);
 impl StepRunner<'_> {
     /// Runs a step as often as it says. Returns the last outcome as JSON.
     pub(super) async fn run(&mut self, step: &Step) -> Result<Value, Failure> {
+        self.durations_ms.clear();
+        let outcome = self.repeated(step).await?;
+        self.check_durations(step)?;
+        Ok(outcome)
+    }
+
+    async fn repeated(&mut self, step: &Step) -> Result<Value, Failure> {
         let Some(times) = step.repeat else { return self.until_met(step).await };
         let mut outcome = Value::Null;
         for number in 1..=times {

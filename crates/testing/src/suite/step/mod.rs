@@ -10,7 +10,7 @@ mod parallel;
 mod place;
 mod session;
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use outcome::Outcome;
 pub(super) use place::Place;
@@ -26,7 +26,7 @@ use super::{
 };
 use crate::{
     client::{Mcp, Subscription, Tape},
-    matchers::Expectation,
+    matchers::{Expectation, Recorded, Subject},
     shapes::Strict,
 };
 
@@ -51,6 +51,8 @@ pub(super) struct StepRunner<'a> {
     pub(super) response_limit: Duration,
     /// Rules for messages of the server, in place of those of the suite.
     strict: Option<Strict>,
+    /// Durations of the repetitions of the step that runs, in milliseconds.
+    durations_ms: Vec<f64>,
     /// True for a step of `parallel`, which shares its client with others at the same time.
     is_branch: bool,
     /// The cassette of the test.
@@ -60,10 +62,12 @@ pub(super) struct StepRunner<'a> {
 impl StepRunner<'_> {
     /// Runs a step once and checks its expectations; the error is the first that was not met. Returns the outcome as JSON.
     async fn attempt(&mut self, step: &Step) -> Result<Value, Failure> {
+        let started = Instant::now();
         let outcome = match &step.parallel {
             Some(steps) => self.parallel(steps, !step.expect.is_empty()).await?,
             None => self.act(step).await?,
         };
+        let duration_ms = started.elapsed().as_secs_f64() * 1e3;
         let subject = outcome.subject();
         let expected = self.expected(&step.expect)?;
         // A test of a raw response expects that it may be an error.
@@ -79,7 +83,7 @@ impl StepRunner<'_> {
             let meant = if matches!(outcome, Outcome::Refused(_)) { "toBeRefused" } else { "toBeError" };
             return Err(format!("{failure}\nexpect it with `{meant}` when it is meant").into());
         }
-        for one in &expected {
+        for one in expected.iter().filter(|one| !one.is_of_durations()) {
             one.check(&subject)
                 .map_err(|mismatch| Failure::mismatch(format!("{one}\n{mismatch}"), &mismatch))?;
         }
@@ -94,6 +98,18 @@ impl StepRunner<'_> {
                 .ok_or_else(|| format!("`save`: there is nothing at `{pointer}` in {subject}"))?;
             self.variables.known.insert(name.clone(), value.clone());
         }
+        self.durations_ms.push(duration_ms);
         Ok(json)
+    }
+
+    /// Checks expectations of how long the step took, with all its repetitions.
+    fn check_durations(&self, step: &Step) -> Result<(), Failure> {
+        let recorded = Recorded { items: Vec::new(), durations_ms: self.durations_ms.clone() };
+        let subject = Subject::Recorded(recorded);
+        for one in self.expected(&step.expect)?.iter().filter(|one| one.is_of_durations()) {
+            one.check(&subject)
+                .map_err(|mismatch| Failure::mismatch(format!("{one}\n{mismatch}"), &mismatch))?;
+        }
+        Ok(())
     }
 }

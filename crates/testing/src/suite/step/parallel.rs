@@ -71,6 +71,7 @@ impl<'a> StepRunner<'a> {
             since: self.since,
             response_limit: self.response_limit,
             strict: self.strict.clone(),
+            durations_ms: Vec::new(),
             is_branch: true,
             tape: None,
         }

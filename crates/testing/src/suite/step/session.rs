@@ -51,6 +51,7 @@ impl<'a> StepRunner<'a> {
             response_limit: suite.file.timeout_ms.map_or(RESPONSE_LIMIT, Duration::from_millis),
             strict,
             tape,
+            durations_ms: Vec::new(),
             is_branch: false,
         })
     }
