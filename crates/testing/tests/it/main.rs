@@ -63,6 +63,8 @@ mod suite_cassettes;
 #[cfg(test)]
 mod suite_files;
 #[cfg(test)]
+mod suite_http;
+#[cfg(test)]
 mod suite_reports;
 #[cfg(test)]
 mod suite_runs;

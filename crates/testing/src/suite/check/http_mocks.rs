@@ -1,5 +1,7 @@
 //! Checks of `httpMocks`.
 
+use std::collections::BTreeMap;
+
 use gatewright_findings::escape;
 
 use super::Findings;
@@ -26,17 +28,35 @@ impl Findings<'_> {
                 "with `perTest` each test has HTTP mocks of its own; use a step `httpCalls`",
             );
         }
-        if let Some(status) = mock.status.filter(|status| !(100..1000).contains(status)) {
-            self.add(&format!("{place}/status"), format!("{status} is no HTTP status; they are 100 to 999"));
+        self.header_names(place, "requestHeaders", &mock.request_headers);
+        if !mock.responses.is_empty() && mock.has_own_response() {
+            self.add(
+                place,
+                "`responses` takes the place of `status`, `headers`, `json`, `text`, `delayMs` and `failure`",
+            );
         }
-        for (key, headers) in [("headers", &mock.headers), ("requestHeaders", &mock.request_headers)] {
-            for name in headers.keys().filter(|name| http::HeaderName::try_from(name.as_str()).is_err()) {
-                let place = format!("{place}/{key}/{}", escape(name));
-                self.add(&place, format!("`{name}` is no name of an HTTP header"));
+        for (at, response) in mock.all_responses().iter().enumerate() {
+            let place = match mock.responses.is_empty() {
+                true => place.to_owned(),
+                false => format!("{place}/responses/{at}"),
+            };
+            if let Some(status) = response.status.filter(|status| !(100..1000).contains(status)) {
+                self.add(
+                    &format!("{place}/status"),
+                    format!("{status} is no HTTP status; they are 100 to 999"),
+                );
+            }
+            self.header_names(&place, "headers", &response.headers);
+            if response.json.is_some() && response.text.is_some() {
+                self.add(&place, "`json` and `text` exclude each other; leave one out");
             }
         }
-        if mock.json.is_some() && mock.text.is_some() {
-            self.add(place, "`json` and `text` exclude each other; leave one out");
+    }
+
+    pub(super) fn header_names(&mut self, place: &str, key: &str, headers: &BTreeMap<String, String>) {
+        for name in headers.keys().filter(|name| http::HeaderName::try_from(name.as_str()).is_err()) {
+            let place = format!("{place}/{key}/{}", escape(name));
+            self.add(&place, format!("`{name}` is no name of an HTTP header"));
         }
     }
 }

@@ -3,6 +3,7 @@
 
 mod expectation;
 mod http_mocks;
+mod http_step;
 mod server;
 mod step;
 mod test;

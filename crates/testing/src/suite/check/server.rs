@@ -3,7 +3,7 @@
 use gatewright_findings::escape;
 
 use super::Findings;
-use crate::suite::format::AuthSection;
+use crate::{server::Transport, suite::format::AuthSection};
 
 impl Findings<'_> {
     pub(super) fn server(&mut self) {
@@ -20,6 +20,13 @@ impl Findings<'_> {
                 "/server/url",
                 format!("`{url}` is no http or https URL, such as http://127.0.0.1:3000/mcp"),
             );
+        }
+        self.header_names("/server", "headers", &server.headers);
+        if !server.headers.is_empty() && server.transport == Transport::Stdio {
+            self.add("/server/headers", "a server over stdio gets no headers");
+        }
+        for (name, user) in &self.file.users {
+            self.described(&format!("/users/{}", escape(name)), user);
         }
         if server.command.is_none() && server.per_test {
             self.add("/server/perTest", "a server that runs already cannot be started for each test");

@@ -66,6 +66,9 @@ impl Findings<'_> {
             }
             self.parallel(place, steps);
         }
+        if let Some(http) = &step.http {
+            self.http_step(&format!("{place}/http"), http);
+        }
         if let Some(user) = &step.user {
             self.user(&format!("{place}/as"), user);
         }

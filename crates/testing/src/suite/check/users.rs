@@ -3,7 +3,10 @@
 use gatewright_findings::unknown;
 
 use super::{Findings, USERS};
-use crate::suite::format::User;
+use crate::{
+    server::Transport,
+    suite::format::{User, UserSection},
+};
 
 impl Findings<'_> {
     pub(super) fn user(&mut self, place: &str, user: &User) {
@@ -14,6 +17,20 @@ impl Findings<'_> {
         {
             let known = USERS.into_iter().chain(self.file.users.keys().map(String::as_str));
             self.add(place, format!("`{name}`: {}", unknown("user", name, known)));
+        }
+        if let User::Described(user) = user {
+            self.described(place, user);
+        }
+    }
+
+    /// Checks the headers of a user, and that it has them or a subject.
+    pub(super) fn described(&mut self, place: &str, user: &UserSection) {
+        if user.sub.is_none() && user.headers.is_empty() {
+            self.add(place, "it needs `sub`, for a token, or `headers`");
+        }
+        self.header_names(place, "headers", &user.headers);
+        if !user.headers.is_empty() && self.file.server.transport == Transport::Stdio {
+            self.add(&format!("{place}/headers"), "a server over stdio gets no headers");
         }
     }
 }

@@ -3,14 +3,16 @@
 use std::time::Duration;
 
 use crate::{
-    http_mock::{HttpMockOptions, http_response},
+    http_mock::{HttpMockOptions, HttpResponse, UrlMatcher, http_response},
     matchers::text,
-    suite::{format::HttpMockEntry, variables::Variables},
+    suite::{
+        format::{HttpMockEntry, HttpMockResponse},
+        variables::Variables,
+    },
 };
 
-impl HttpMockEntry {
-    /// The mock, with its variables filled in.
-    pub(in crate::suite) fn options(&self, variables: &Variables) -> Result<HttpMockOptions, String> {
+impl HttpMockResponse {
+    fn response(&self, variables: &Variables) -> Result<HttpResponse, String> {
         let mut response = match (&self.json, &self.text) {
             (Some(json), _) => http_response::json(variables.fill(json)?),
             (None, Some(text)) => http_response::text(variables.text(text)?),
@@ -21,20 +23,32 @@ impl HttpMockEntry {
         for (name, value) in &self.headers {
             response = response.header(name, variables.text(value)?);
         }
-        let mut options = match (&self.url, &self.url_regex) {
-            (_, Some(regex)) => {
-                let regex = regex::Regex::new(regex).map_err(|error| error.to_string())?;
-                HttpMockOptions::new(regex, response)
-            }
-            (url, None) => {
-                HttpMockOptions::new(variables.text(url.as_deref().unwrap_or_default())?, response)
-            }
+        response.failure = self.failure;
+        Ok(response)
+    }
+}
+
+impl HttpMockEntry {
+    /// The mock, with its variables filled in.
+    pub(in crate::suite) fn options(&self, variables: &Variables) -> Result<HttpMockOptions, String> {
+        let responses = self.all_responses();
+        let responses = responses.iter().map(|one| one.response(variables)).collect::<Result<Vec<_>, _>>()?;
+        let url: UrlMatcher = match (&self.url, &self.url_regex) {
+            (_, Some(regex)) => regex::Regex::new(regex).map_err(|error| error.to_string())?.into(),
+            (url, None) => variables.text(url.as_deref().unwrap_or_default())?.into(),
         };
+        let mut options = HttpMockOptions::sequence(url, responses);
         if let Some(method) = &self.method {
             options = options.method(method);
         }
         for (name, value) in &self.request_headers {
             options = options.header(name, variables.text(value)?);
+        }
+        for (name, value) in &self.query {
+            options = options.query(name, variables.text(value)?);
+        }
+        for (name, value) in &self.request_form {
+            options = options.body_form(name, variables.text(value)?);
         }
         if let Some(json) = &self.request_json {
             options = options.body_json(variables.fill(json)?);

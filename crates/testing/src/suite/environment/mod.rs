@@ -49,6 +49,8 @@ pub(super) struct Environment {
     is_stdio: bool,
     /// Protocol violations while the server started.
     notes: Mutex<Vec<String>>,
+    /// Headers of every HTTP request of clients.
+    headers: Vec<(String, String)>,
     /// The mode of all cassettes.
     record: Option<RecordMode>,
 }
@@ -123,6 +125,8 @@ impl Environment {
         }
         let server = builder.start().await.map_err(|error| error.to_string())?;
         let protocol_version = section.protocol_version.clone();
+        let headers = section.headers.iter().map(|(name, value)| Ok((name.clone(), variables.text(value)?)));
+        let headers = headers.collect::<Result<_, String>>()?;
         Ok(Self {
             server,
             http,
@@ -135,6 +139,7 @@ impl Environment {
             files: KeptFiles::beside(suite.dir.as_ref().map(|_| Path::new(&suite.path)), options.update),
             is_stdio,
             notes: Mutex::default(),
+            headers,
             record: options.record,
         })
     }
@@ -196,6 +201,9 @@ impl Environment {
         }
         if let Some(version) = &self.protocol_version {
             client = client.protocol_version(version);
+        }
+        for (name, value) in self.headers(caller) {
+            client = client.header(name, value);
         }
         if let Some(token) = &caller.token {
             client = client.token(token);

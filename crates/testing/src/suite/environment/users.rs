@@ -20,6 +20,8 @@ use crate::{
 pub(in crate::suite) struct Caller {
     /// The bearer token.
     pub(in crate::suite) token: Option<String>,
+    /// Headers of every HTTP request, besides those of the suite's server.
+    pub(in crate::suite) headers: Vec<(String, String)>,
     /// True for `anonymous`, who sends no credential of any kind.
     pub(in crate::suite) is_anonymous: bool,
 }
@@ -64,7 +66,7 @@ impl Environment {
         user: Option<&User>,
         variables: &Variables,
     ) -> Result<Caller, String> {
-        let with_token = |token| Ok(Caller { token: Some(token), is_anonymous: false });
+        let with_token = |token| Ok(Caller { token: Some(token), ..Caller::default() });
         let described = match user {
             None => return Ok(Caller::default()),
             Some(User::Token(one)) => return with_token(variables.text(&one.token)?),
@@ -73,8 +75,8 @@ impl Environment {
                 let name = variables.text(name)?;
                 let users = &self.auth.users;
                 let user = match (name.as_str(), suite.file.users.get(&name)) {
-                    ("anonymous", _) => return Ok(Caller { token: None, is_anonymous: true }),
-                    (_, Some(user)) => return with_token(self.signed(user, variables)?),
+                    ("anonymous", _) => return Ok(Caller { is_anonymous: true, ..Caller::default() }),
+                    (_, Some(user)) => return self.described(user, variables),
                     ("admin", None) => &users.admin,
                     ("user", None) => &users.user,
                     ("readOnly", None) => &users.read_only,
@@ -89,11 +91,30 @@ impl Environment {
                 return with_token(self.auth.create_token(user));
             }
         };
-        with_token(self.signed(described, variables)?)
+        self.described(described, variables)
     }
 
-    fn signed(&self, user: &UserSection, variables: &Variables) -> Result<String, String> {
-        let mut options = TokenOptions::new(variables.text(&user.sub)?).scopes(&user.scopes);
+    fn described(&self, user: &UserSection, variables: &Variables) -> Result<Caller, String> {
+        let headers = user.headers.iter().map(|(name, value)| Ok((name.clone(), variables.text(value)?)));
+        Ok(Caller {
+            token: user.sub.as_ref().map(|sub| self.signed(user, sub, variables)).transpose()?,
+            headers: headers.collect::<Result<_, String>>()?,
+            is_anonymous: false,
+        })
+    }
+
+    /// The headers of every HTTP request of a caller: those of the suite's server, then its own, which replace others of the same name.
+    pub(in crate::suite) fn headers(&self, caller: &Caller) -> Vec<(String, String)> {
+        if caller.is_anonymous {
+            return Vec::new();
+        }
+        let is_own = |name: &str| caller.headers.iter().any(|(own, _)| own.eq_ignore_ascii_case(name));
+        let shared = self.headers.iter().filter(|(name, _)| !is_own(name));
+        shared.chain(&caller.headers).cloned().collect()
+    }
+
+    fn signed(&self, user: &UserSection, sub: &str, variables: &Variables) -> Result<String, String> {
+        let mut options = TokenOptions::new(variables.text(sub)?).scopes(&user.scopes);
         options.email.clone_from(&user.email);
         options.name.clone_from(&user.name);
         options.expires_in = user.expires_in;

@@ -37,6 +37,9 @@ pub(in crate::suite) struct ServerSection {
     pub(in crate::suite) url: Option<String>,
     /// The same, without the path.
     pub(in crate::suite) base_url: Option<String>,
+    /// Headers of every HTTP request of clients, such as an API key. `as: anonymous` sends none of them.
+    #[serde(default)]
+    pub(in crate::suite) headers: BTreeMap<String, String>,
     /// Time until the server must respond. Default 30000.
     pub(in crate::suite) startup_timeout_ms: Option<u64>,
     /// `debug`, `info`, `warn` or `error`, in `LOG_LEVEL` and `RUST_LOG`. Default `warn`.

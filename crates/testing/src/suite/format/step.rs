@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-use super::{expectation::WrittenExpectations, users::User};
+use super::{expectation::WrittenExpectations, http_step::HttpStep, users::User};
 
 /// The objects a step lists.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
@@ -40,6 +40,9 @@ pub(in crate::suite) struct Step {
     pub(in crate::suite) listen: Option<Map<String, Value>>,
     /// Waits for a line of the server's output that contains this text. The outcome is the line.
     pub(in crate::suite) log: Option<String>,
+    /// Sends an HTTP request, such as `/.well-known/oauth-protected-resource`. The outcome is `{status, headers, text, json}`, with names of
+    /// headers in lower case. Without expectations a status from 400 on is a failure.
+    pub(in crate::suite) http: Option<HttpStep>,
     /// Waits for `count` HTTP calls of the server whose URL contains this text. The outcome is an array of them.
     pub(in crate::suite) http_calls: Option<String>,
     /// Waits for `count` requests of the server to the client of this method, such as `elicitation/create`, counting earlier ones. The
@@ -102,6 +105,7 @@ pub(in crate::suite) const ACTIONS: &[&str] = &[
     "wait",
     "listen",
     "log",
+    "http",
     "httpCalls",
     "asked",
     "parallel",
@@ -121,6 +125,7 @@ impl Step {
             "wait" => self.wait.is_some(),
             "listen" => self.listen.is_some(),
             "log" => self.log.is_some(),
+            "http" => self.http.is_some(),
             "httpCalls" => self.http_calls.is_some(),
             "asked" => self.asked.is_some(),
             "parallel" => self.parallel.is_some(),

@@ -1,5 +1,7 @@
 //! The keys `auth`, `users` and `as`: the issuer of tokens, and its users.
 
+use std::collections::BTreeMap;
+
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Map, Value};
@@ -30,12 +32,15 @@ pub(in crate::suite) struct IssuerSection {
     pub(in crate::suite) key: Option<String>,
 }
 
-/// A user: the claims of a token.
+/// A user: the claims of a token, or headers.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 pub(in crate::suite) struct UserSection {
-    /// `sub`.
-    pub(in crate::suite) sub: String,
+    /// `sub`. Without it the user has no token, only `headers`.
+    pub(in crate::suite) sub: Option<String>,
+    /// Headers of every HTTP request of the user, such as an API key. They replace those of `server` with the same name.
+    #[serde(default)]
+    pub(in crate::suite) headers: BTreeMap<String, String>,
     /// `scope`.
     #[serde(default)]
     pub(in crate::suite) scopes: Vec<String>,

@@ -69,6 +69,10 @@ impl StepRunner<'_> {
             let line = self.environment.server.wait_for_log(&fill(part)?, timeout).await;
             return line.map(|line| Outcome::json(line.into())).map_err(|error| error.to_string());
         }
+        if let Some(http) = &step.http {
+            let timeout = step.timeout_ms.map_or(self.response_limit, Duration::from_millis);
+            return self.http(step, http, timeout).await;
+        }
         if let Some(url) = &step.http_calls {
             return self.http_calls(&fill(url)?, count, timeout).await;
         }
@@ -80,10 +84,8 @@ impl StepRunner<'_> {
         match &step.authenticate {
             Some(user) => {
                 let caller = self.environment.caller(self.suite, Some(user), &self.variables)?;
-                let outcome = match caller.token {
-                    Some(token) => mcp.authenticate(token).await,
-                    None => mcp.forget_token().await,
-                };
+                let headers = self.environment.headers(&caller);
+                let outcome = mcp.authenticate_with(caller.token, headers).await;
                 Outcome::of(outcome.map(|()| Value::Null))
             }
             None => Err("the step does nothing".into()),

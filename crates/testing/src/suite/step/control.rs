@@ -58,7 +58,8 @@ impl StepRunner<'_> {
 
     /// Runs a step within its time limit.
     async fn limited(&mut self, step: &Step) -> Result<Value, Failure> {
-        self.mcp = self.client_of(step.user.as_ref()).await?;
+        // An HTTP request of a user needs no client of the user.
+        self.mcp = self.client_of(step.user.as_ref().filter(|_| step.http.is_none())).await?;
         let limit = step.timeout_ms.map(Duration::from_millis);
         // Steps of `parallel` share the client, and with it the time limit of its responses.
         if !self.is_branch {

@@ -3,6 +3,7 @@
 mod act;
 mod control;
 mod expected;
+mod http;
 mod http_calls;
 mod mocks;
 mod outcome;
