@@ -220,7 +220,7 @@ tests:
 #[tokio::test]
 async fn reports_for_machines_hold_every_outcome() {
     let suite = Suite::new(
-        "name: a <suite>\nserver: { command: SERVER }\ntests:\n  - { name: good, steps: [] }\n  - { name: \"bad & worse\", steps: [{ call: change, expect: [toBeError] }] }\n  - { name: later, skip: \"not # yet\", steps: [] }\n",
+        "name: a <suite>\nserial: true\nserver: { command: SERVER }\ntests:\n  - { name: good, steps: [] }\n  - { name: \"bad & worse\", steps: [{ call: change, expect: [toBeError] }] }\n  - { name: later, skip: \"not # yet\", steps: [] }\n",
     );
     let output = suite.run(&["--format", "tap", "--junit", "junit.xml"]).await;
     assert_eq!(output.status.code(), Some(1));
@@ -230,10 +230,10 @@ async fn reports_for_machines_hold_every_outcome() {
         lines,
         [
             "TAP version 14",
-            "1..3",
             "ok 1 - a <suite> > good",
             "not ok 2 - a <suite> > bad & worse",
             "ok 3 - a <suite> > later # SKIP not # yet",
+            "1..3",
         ]
     );
     // Any XML reader must take it: the one of Python's library does.

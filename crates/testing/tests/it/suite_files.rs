@@ -273,3 +273,19 @@ fn only_true_and_false_are_booleans() {
     let told = wrong("server: { command: x, perTest: yes }\ntests: [{ name: t, steps: [] }]");
     assert!(told.starts_with("bad.yaml:1: server.perTest: must be `true` or `false`"), "{told}");
 }
+
+#[test]
+fn the_examples_of_the_documentation_are_valid() {
+    let page = include_str!("../../../../docs/testing/suites.md");
+    let blocks: Vec<&str> =
+        page.split("```yaml\n").skip(1).filter_map(|rest| Some(rest.split_once("```")?.0)).collect();
+    assert!(blocks.len() >= 4, "{}", blocks.len());
+    for block in blocks {
+        let mut text = block.to_owned();
+        if !text.lines().any(|line| line.starts_with("server:")) {
+            text.insert_str(0, "server: { command: x }\nusers: { ada: { sub: ada } }\n");
+        }
+        let suite = Suite::parse("suites.md", &text).unwrap_or_else(|error| panic!("{error}\n{block}"));
+        suite.check(&Default::default()).unwrap_or_else(|error| panic!("{error}\n{block}"));
+    }
+}

@@ -10,6 +10,7 @@ use std::{
 
 use anyhow::Context as _;
 use gatewright_testing::suite::{self, Live, LiveFormat, Suite, SuiteReport, TestReport};
+use tokio_util::sync::CancellationToken;
 
 use crate::{
     args::{TestArgs, TestFormat},
@@ -27,11 +28,12 @@ pub struct Reports<'a> {
     so_far: Mutex<(Vec<SuiteReport>, Option<Instant>)>,
     /// Tests that will run, for the counter on a terminal.
     chosen: usize,
+    stop: CancellationToken,
 }
 
 impl<'a> Reports<'a> {
     /// Prints what stands before the first test.
-    pub fn begin(args: &'a TestArgs, suites: &[Suite], chosen: usize) -> Self {
+    pub fn begin(args: &'a TestArgs, suites: &[Suite], chosen: usize, stop: &CancellationToken) -> Self {
         let live = match format(args) {
             TestFormat::Readable => Some(LiveFormat::Readable { colours: io::stdout().is_terminal() }),
             TestFormat::Tap => Some(LiveFormat::Tap),
@@ -49,7 +51,7 @@ impl<'a> Reports<'a> {
             left_out: 0,
             interrupted: true,
         });
-        Self { args, live, so_far: Mutex::new((so_far.collect(), None)), chosen }
+        Self { args, live, so_far: Mutex::new((so_far.collect(), None)), chosen, stop: stop.clone() }
     }
 
     /// Prints a test that has ended, and writes the report files anew if they are old.
@@ -70,7 +72,9 @@ impl<'a> Reports<'a> {
         if on_terminal && done < self.chosen {
             output::progress(&format!("\r{done}/{} tests", self.chosen));
         }
-        if written.is_none_or(|written| written.elapsed() >= WRITE_EVERY) {
+        // After an interruption there may be little time left.
+        let is_due = written.is_none_or(|written| written.elapsed() >= WRITE_EVERY);
+        if is_due || self.stop.is_cancelled() {
             // The last version is written, and its failure reported, by `end`.
             let _ = self.write(reports);
             *written = Some(Instant::now());

@@ -119,7 +119,7 @@ impl SuiteRun<'_> {
             let complete = report.left_out == 0 && !report.tests.iter().any(skipped);
             let passed = report.passed();
             let begun = Instant::now();
-            let (failures, notes) = process.end(complete, passed).await;
+            let (failures, notes) = process.end(complete, passed, &self.options.stop).await;
             if !notes.is_empty() {
                 let line = suite.line("/recordHttp");
                 report.tests.push(self.report("recordHttp".to_owned(), line, Ended::Passed, begun, notes));
@@ -166,10 +166,11 @@ impl SuiteRun<'_> {
     ) -> TestReport {
         let test = &self.suite.file.tests[instance.test];
         let is_isolated = self.is_isolated(instance);
-        let is_alone = !is_isolated && self.suite.runs_alone(test);
-        let (_reading, _writing) = match is_alone {
-            true => (None, Some(self.gate.write().await)),
-            false => (Some(self.gate.read().await), None),
+        let is_alone = self.suite.runs_alone(test);
+        let (_reading, _writing) = match (is_isolated, is_alone) {
+            (true, _) => (None, None),
+            (false, true) => (None, Some(self.gate.write().await)),
+            (false, false) => (Some(self.gate.read().await), None),
         };
         let _permit = self.permits.acquire().await;
         let started = Instant::now();

@@ -1,8 +1,9 @@
 //! A running server on which the steps of `setup` have run, for all tests of a suite or for one.
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use tokio::sync::Mutex;
+use tokio_util::sync::CancellationToken;
 
 use crate::suite::{
     environment::Environment,
@@ -13,6 +14,9 @@ use crate::suite::{
     step::StepRunner,
     variables::Variables,
 };
+
+/// Time limit of each thing that follows an interruption.
+pub(super) const INTERRUPTED_LIMIT: Duration = Duration::from_secs(2);
 
 /// A running server and the variables that `setup` saved.
 pub(super) struct Process<'a> {
@@ -63,17 +67,22 @@ impl<'a> Process<'a> {
     }
 
     /// Runs `teardown` and stops the server. Returns the failures by name, and notes on the cassette. Required mocks count only if all
-    /// tests ran (`complete`); the cassette is written only if they `passed`.
+    /// tests ran (`complete`); the cassette is written only if they `passed`. After an interruption
+    /// (`stop`), `teardown` has little time.
     pub(super) async fn end(
         &self,
         complete: bool,
         passed: bool,
+        stop: &CancellationToken,
     ) -> (Vec<(&'static str, Failure, Instant)>, Vec<String>) {
         let started = Instant::now();
         let variables = self.variables.lock().await.clone();
         let steps = match self.suite.file.teardown.is_empty() {
             true => Ok(variables),
-            false => self.steps("teardown", &self.suite.file.teardown, variables).await,
+            false => tokio::select! {
+                done = self.steps("teardown", &self.suite.file.teardown, variables) => done,
+                () = too_late(stop) => Err("the run was interrupted".to_owned().into()),
+            },
         };
         self.environment.server.stop().await;
         let mocks = self.environment.mock_problems(complete).map(Failure::from);
@@ -104,4 +113,10 @@ impl<'a> Process<'a> {
         runner.disconnect().await;
         outcome.map(|()| runner.variables)
     }
+}
+
+/// Waits until an interruption has lasted too long.
+async fn too_late(stop: &CancellationToken) {
+    stop.cancelled().await;
+    tokio::time::sleep(INTERRUPTED_LIMIT).await;
 }

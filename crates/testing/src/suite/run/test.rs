@@ -4,7 +4,10 @@ use std::time::Duration;
 
 use tokio::time::{Instant, timeout, timeout_at};
 
-use super::{Ended, INTERRUPTED, SuiteRun, process::Process};
+use super::{
+    Ended, INTERRUPTED, SuiteRun,
+    process::{INTERRUPTED_LIMIT, Process},
+};
 use crate::{
     base::text::random_text,
     http_mock::{HttpMockHandle, HttpMockScope},
@@ -16,8 +19,6 @@ use crate::{
 
 /// Default time limit of a test.
 const TEST_LIMIT: Duration = Duration::from_secs(60);
-/// Time limit of what follows a test that was interrupted.
-const INTERRUPTED_LIMIT: Duration = Duration::from_secs(2);
 
 impl SuiteRun<'_> {
     /// Runs a test on a server of its own, with `setup` and `teardown`.
@@ -35,7 +36,7 @@ impl SuiteRun<'_> {
             let variables = variables;
             let process = Process::begin(self.suite, self.options, &variables, Some(test)).await?;
             let ended = self.on_process(instance, &process, notes).await;
-            let (failures, _) = process.end(false, matches!(ended, Ended::Passed)).await;
+            let (failures, _) = process.end(false, matches!(ended, Ended::Passed), &self.options.stop).await;
             Ok(match (ended, failures.into_iter().next()) {
                 (Ended::Passed, Some((name, failure, _))) => {
                     Ended::Failed(failure.within(&format!("{name}: ")))
