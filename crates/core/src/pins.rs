@@ -1,7 +1,7 @@
 //! Pinned definitions of tools: what an operator approved, against servers that change a tool after it was trusted.
 //!
-//! The definition of a tool is all of it but those parts of `_meta` that the gateway does not read. A pinned app whose tools were never
-//! pinned is pinned as it is at its first connection.
+//! The definition of a tool is all of it, `_meta` included: clients act on keys of it, such as those that name a page to show. A pinned
+//! app whose tools were never pinned is pinned as it is at its first connection.
 
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use tokio::sync::watch;
 
-use crate::{AppOptions, Catalog, tool_settings::META_KEY};
+use crate::{AppOptions, Catalog};
 
 /// Approved definitions, by app and the app's own name for each tool.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -51,9 +51,6 @@ pub struct DefinitionChange {
 
 fn definition(tool: &Tool) -> Value {
     let mut tool = tool.clone();
-    if let Some(meta) = &mut tool.meta {
-        meta.0.retain(|key, _| key == META_KEY);
-    }
     tool.meta = tool.meta.filter(|meta| !meta.0.is_empty());
     serde_json::to_value(tool).unwrap_or_default()
 }
@@ -252,11 +249,11 @@ mod tests {
     }
 
     #[test]
-    fn changes_name_each_value_and_other_metadata_is_none() {
+    fn changes_name_each_value() {
         let mut pins = Pins::default();
         pins.approve("crm", &tool("a", "A"));
         let mut now = tool("a", "A");
-        now.meta = serde_json::from_value(json!({"vendor/build": 7})).unwrap();
+        now.meta = Some(Default::default());
         assert_eq!(pins.changes("crm", &now), []);
         now.meta = serde_json::from_value(json!({"gatewright": {"scopes": []}})).unwrap();
         now.input_schema = Arc::new(
@@ -265,6 +262,31 @@ mod tests {
         let pointers: Vec<String> =
             pins.changes("crm", &now).into_iter().map(|change| change.pointer).collect();
         assert_eq!(pointers, ["/inputSchema/properties/id/type", "/_meta"]);
+    }
+
+    #[test]
+    fn metadata_that_changes_or_was_never_approved_is_a_change() {
+        let with_page = |page: &str| {
+            let mut tool = tool("a", "A");
+            tool.meta = serde_json::from_value(json!({"ui": {"resourceUri": page}})).unwrap();
+            tool
+        };
+        let (options, mut pins) = (whole(), Pins::default());
+        let changed = |pins: &Pins, tool: &Tool| match pins.state("crm", &options, tool) {
+            Some(PinState::Approved) => None,
+            Some(PinState::Changed(_)) => {
+                Some(pins.changes("crm", tool).into_iter().map(|change| change.pointer).collect())
+            }
+            other => panic!("{other:?}"),
+        };
+        // As files of earlier versions have it: without the metadata of the server.
+        pins.approve("crm", &tool("a", "A"));
+        assert_eq!(changed(&pins, &tool("a", "A")), None);
+        assert_eq!(changed(&pins, &with_page("ui://a")), Some(vec!["/_meta".to_owned()]));
+        pins.approve("crm", &with_page("ui://a"));
+        assert_eq!(changed(&pins, &with_page("ui://a")), None);
+        let pointer = "/_meta/ui/resourceUri".to_owned();
+        assert_eq!(changed(&pins, &with_page("https://evil.example")), Some(vec![pointer]));
     }
 
     #[test]
