@@ -80,7 +80,7 @@ fn update(registry: &Registry, known: &Mutex<BTreeMap<Arc<str>, AppStatus>>) -> 
     for entry in &apps.apps {
         let health = entry.app.health();
         let error = |health: &AppHealth| match health {
-            AppHealth::Down(why) => Some((now, Arc::from(why.as_str()))),
+            AppHealth::Down(why) => Some((now, Arc::from(why.in_full()))),
             AppHealth::Up | AppHealth::Starting => None,
         };
         match known.get_mut(&entry.id) {

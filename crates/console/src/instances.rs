@@ -313,7 +313,7 @@ impl Own {
     fn report(&self, name: &str, started_ms: u64) -> Report {
         let snapshot = self.registry.operator_snapshot();
         let down = snapshot.apps.iter().filter_map(|app| match app.app.health() {
-            AppHealth::Down(why) => Some((app.id.to_string(), crate::text::line(&why, 300))),
+            AppHealth::Down(why) => Some((app.id.to_string(), crate::text::line(&why.in_full(), 300))),
             AppHealth::Up | AppHealth::Starting => None,
         });
         Report {

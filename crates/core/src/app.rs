@@ -12,7 +12,7 @@ use rmcp::{
 };
 use tokio::sync::broadcast;
 
-use crate::{Audience, CallContext, Caller, Catalog, NetworkTransport, Permit, Unavailable};
+use crate::{Audience, CallContext, Caller, Catalog, DownReason, NetworkTransport, Permit, Unavailable};
 
 /// A boxed answer of an [`App`].
 pub type AppFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
@@ -24,8 +24,8 @@ pub enum AppHealth {
     Starting,
     /// Serving.
     Up,
-    /// Not serving; its tools are gone until it is back. The text says why and is safe to show.
-    Down(String),
+    /// Not serving; its tools are gone until it is back.
+    Down(DownReason),
 }
 
 /// Something about an app changed.

@@ -10,7 +10,7 @@ use rmcp::{
 };
 use tokio::sync::{Notify, broadcast};
 
-use crate::{AppEvent, AppHealth, Audience, Catalog};
+use crate::{AppEvent, AppHealth, Audience, Catalog, DownReason};
 
 /// The shared state between a connection and the [`App`](crate::App) in front of it.
 #[derive(Debug)]
@@ -60,7 +60,7 @@ impl CatalogLink {
     }
 
     /// Says the app cannot be used.
-    pub fn down(&self, why: impl Into<String>) {
+    pub fn down(&self, why: impl Into<DownReason>) {
         let why = AppHealth::Down(why.into());
         if **self.health.load() != why {
             self.health.store(Arc::new(why));

@@ -21,7 +21,7 @@ use tokio::sync::broadcast;
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use crate::{
-    App, AppEvent, AppFuture, AppHealth, CallContext, Catalog, CatalogLink, Permit, Revision,
+    App, AppEvent, AppFuture, AppHealth, CallContext, Catalog, CatalogLink, DownReason, Permit, Revision,
     link::LinkHandler, memory_transport,
 };
 
@@ -65,13 +65,13 @@ impl<H: ServerHandler> LocalApp<H> {
 
         match Catalog::read(&peer, capabilities.clone()).await {
             Ok(catalog) => link.up(catalog),
-            Err(error) => link.down(format!("its lists cannot be read: {error}")),
+            Err(error) => link.down(unread(&error)),
         }
         tasks.spawn({
             let (link, peer, stop) = (link.clone(), peer.clone(), stop.clone());
             async move {
                 tokio::select! {
-                    error = link.follow(&peer, capabilities) => link.down(format!("its lists cannot be read: {error}")),
+                    error = link.follow(&peer, capabilities) => link.down(unread(&error)),
                     () = stop.cancelled() => link.down("it was shut down"),
                 }
                 let _ = control.cancel().await;
@@ -222,4 +222,8 @@ fn answered<T>(result: Result<T, rmcp::ServiceError>) -> Result<(), ErrorData> {
         Err(rmcp::ServiceError::McpError(error)) => Err(error),
         Err(other) => Err(ErrorData::internal_error(other.to_string(), None)),
     }
+}
+
+fn unread(error: &rmcp::ServiceError) -> DownReason {
+    DownReason::from("its lists cannot be read").with_details(&error.to_string())
 }

@@ -33,7 +33,7 @@ impl UnavailableApp {
         let why = match health {
             AppHealth::Up => return None,
             AppHealth::Starting => Unavailable::Starting,
-            AppHealth::Down(why) => Unavailable::Down(why),
+            AppHealth::Down(why) => Unavailable::Down(why.to_string()),
         };
         Some(Self { id: id.clone(), why })
     }

@@ -11,7 +11,7 @@ use gatewright_core::{
     AccessMode, Authenticator, Caller, CallerAddress, Claimant, EndpointName, Era, Gateway, Network, Portion,
     Principal, Scopes, Share, Shares, off_thread,
 };
-use http::{HeaderMap, HeaderValue, Response, header, request::Parts};
+use http::{HeaderMap, HeaderValue, Response, Uri, header, request::Parts};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use crate::{
@@ -76,6 +76,11 @@ impl RequestGate {
     /// Returns `true` if callers are not authenticated.
     pub(crate) fn is_open_to_all(&self) -> bool {
         self.authenticator.is_none()
+    }
+
+    /// Returns `true` if a request names only hosts that are allowed.
+    pub(crate) fn allows_host(&self, uri: &Uri, headers: &HeaderMap) -> bool {
+        self.allowed.host(uri, headers).is_ok()
     }
 
     /// Checks where the request comes from, makes room for it, and puts its [`Principal`] on it, and the [`AccessMode`] that it asks for.

@@ -1,18 +1,19 @@
 //! `/healthz` and `/readyz`.
 //!
 //! `/healthz` is 200 as long as the process answers. `/readyz` is 503 while apps make their first connection and while the
-//! server shuts down; an app that is down leaves it 200 with `"status": "degraded"`, for the other apps are served.
+//! server shuts down; an app that is down leaves it 200 with `"status": "degraded"`, for the other apps are served. Probes may name any
+//! Host; apps and details are for requests that name an allowed one.
 
 use std::sync::Arc;
 
 use axum::{body::Body, extract::State};
 use gatewright_core::AppHealth;
-use http::{Response, StatusCode};
+use http::{HeaderMap, Response, StatusCode, Uri};
 use serde_json::{Value, json};
 
 use crate::{gate::RequestGate, refusal};
 
-/// More that `/readyz` tells, under a key of its own. Everybody may read it.
+/// More that `/readyz` tells, under a key of its own, to everybody who names an allowed Host.
 pub(crate) type Detail = (&'static str, Arc<dyn Fn() -> Value + Send + Sync>);
 
 /// State of `/readyz`.
@@ -26,10 +27,19 @@ pub(crate) async fn alive() -> Response<Body> {
     refusal::json(StatusCode::OK, &json!({"status": "ok"}))
 }
 
-pub(crate) async fn ready(State(Ready { gate, details }): State<Ready>) -> Response<Body> {
+pub(crate) async fn ready(
+    State(Ready { gate, details }): State<Ready>,
+    uri: Uri,
+    headers: HeaderMap,
+) -> Response<Body> {
     let (status, mut body) = report(&gate, gate.is_open_to_all());
-    for (key, value) in details.iter() {
-        body[*key] = value();
+    // A page on the web can name a host of its own, and read what is told to it (DNS rebinding).
+    if gate.allows_host(&uri, &headers) {
+        for (key, value) in details.iter() {
+            body[*key] = value();
+        }
+    } else {
+        body = json!({"status": body["status"]});
     }
     refusal::json(status, &body)
 }
@@ -48,7 +58,11 @@ fn report(gate: &RequestGate, reasons: bool) -> (StatusCode, Value) {
             AppHealth::Up => json!({"status": "up", "tools": entry.app.catalog().tools.len()}),
             AppHealth::Down(why) => {
                 down.push(entry.id.to_string());
-                if reasons { json!({"status": "down", "reason": why}) } else { json!({"status": "down"}) }
+                if reasons {
+                    json!({"status": "down", "reason": why.to_string()})
+                } else {
+                    json!({"status": "down"})
+                }
             }
         };
         apps.insert(entry.id.to_string(), state);

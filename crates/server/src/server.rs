@@ -106,7 +106,7 @@ impl ServerBuilder {
         self
     }
 
-    /// Has `/readyz` tell what `value` says each time, under `key`. Everybody may read it.
+    /// Has `/readyz` tell what `value` says each time, under `key`. Everybody who names an allowed Host may read it.
     #[must_use]
     pub fn ready_detail(
         mut self,

@@ -66,7 +66,7 @@ impl Upstream {
         let mut ended = connection.ended.clone();
         let longest = Duration::from_secs(2);
         let why = match tokio::time::timeout(longest, ended.wait_for(Option::is_some)).await {
-            Ok(Ok(why)) => why.as_deref().unwrap_or_default().to_owned(),
+            Ok(Ok(why)) => why.as_ref().map(ToString::to_string).unwrap_or_default(),
             _ => "the connection was closed".to_owned(),
         };
         let message = format!(

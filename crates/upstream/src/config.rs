@@ -409,6 +409,13 @@ impl UpstreamConfig {
         }
         if let Some(url) = self.url.as_deref().and_then(|url| url::Url::parse(url).ok()) {
             secrets.extend(url.query().map(Secret::new));
+            // As servers repeat it: a short value in it is not looked for by itself.
+            secrets.extend(url.query().map(|query| Secret::new(format!("{}?{query}", url.path()))));
+            secrets.extend(url.query_pairs().map(|(_, value)| Secret::new(value)));
+            // Some servers have their key in the path.
+            let parts = url.path_segments().into_iter().flatten();
+            let is_key = |part: &&str| part.len() >= 12 && part.bytes().any(|byte| byte.is_ascii_digit());
+            secrets.extend(parts.filter(is_key).map(Secret::new));
             secrets.extend(url.password().map(Secret::new));
         }
         Redactor::new(secrets, self.env.values().cloned())

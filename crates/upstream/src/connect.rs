@@ -2,12 +2,10 @@
 
 use std::{sync::Arc, time::Duration};
 
-use gatewright_core::{Era, Revision};
+use gatewright_core::{DownReason, Era, Revision};
 use rmcp::{
     RoleClient,
-    service::{
-        ClientCacheConfig, ClientInitializeError, ClientLifecycleMode, serve_client_with_lifecycle_and_ct,
-    },
+    service::{ClientCacheConfig, ClientLifecycleMode, serve_client_with_lifecycle_and_ct},
     transport::Transport,
 };
 use tokio::sync::{Notify, watch};
@@ -29,7 +27,7 @@ use crate::{
 /// A live connection and what has to be ended with it.
 pub(crate) struct Live {
     pub(crate) connection: Arc<Connection>,
-    pub(crate) why: watch::Sender<Option<Arc<str>>>,
+    pub(crate) why: watch::Sender<Option<DownReason>>,
     pub(crate) stale: Arc<Notify>,
     pub(crate) closed: CancellationToken,
     stop: CancellationToken,
@@ -41,17 +39,21 @@ pub(crate) struct Live {
 /// Why there is no connection.
 pub(crate) enum NotConnected {
     /// The server refused to begin this way, and may accept the other one.
-    WrongEra(String),
+    WrongEra(DownReason),
     /// Anything else.
-    Failed(String),
+    Failed(DownReason),
 }
 
 impl NotConnected {
-    pub(crate) fn into_text(self) -> String {
+    pub(crate) fn into_reason(self) -> DownReason {
         match self {
-            Self::WrongEra(text) | Self::Failed(text) => text,
+            Self::WrongEra(why) | Self::Failed(why) => why,
         }
     }
+}
+
+fn failed(why: impl Into<DownReason>) -> NotConnected {
+    NotConnected::Failed(why.into())
 }
 
 /// Connects and shakes hands as in `era`, within `connectTimeout`. What was started is ended again when that fails.
@@ -78,7 +80,6 @@ pub(crate) async fn connect(shared: &Arc<Upstream>, era: Era) -> Result<Live, No
         limit,
         input_lost: None,
     };
-    let failed = NotConnected::Failed;
     match config.transport() {
         TransportType::Stdio => {
             let (process, stdin, stdout) =
@@ -101,21 +102,29 @@ pub(crate) async fn connect(shared: &Arc<Upstream>, era: Era) -> Result<Live, No
         TransportType::Sse => {
             let headers = config.request_headers().map_err(|bad| failed(bad.problem))?;
             let client = http::client(config).map_err(failed)?;
-            let connecting = SseTransport::connect(&shared.id, client, config, headers, task_tools, calls);
+            let connecting = SseTransport::connect(
+                &shared.id,
+                client,
+                config,
+                headers,
+                task_tools,
+                calls,
+                &shared.redactor,
+            );
             let transport = tokio::select! {
                 transport = tokio::time::timeout(config.connect_timeout, connecting) => transport,
-                () = shared.stop.cancelled() => return Err(failed("the gateway is ending".to_owned())),
+                () = shared.stop.cancelled() => return Err(failed("the gateway is ending")),
             };
-            let transport = transport
-                .map_err(|_| failed(too_slow(config.connect_timeout)))?
-                .map_err(|why| failed(shared.redactor.line(&why, 300)))?;
+            let transport =
+                transport.map_err(|_| failed(too_slow(config.connect_timeout)))?.map_err(failed)?;
             starting.shake_hands(transport, None).await
         }
     }
 }
 
-fn too_slow(limit: Duration) -> String {
-    format!("it did not answer the handshake within {} ms (`connectTimeout`)", limit.as_millis())
+fn too_slow(limit: Duration) -> DownReason {
+    let text = format!("it did not answer the handshake within {} ms (`connectTimeout`)", limit.as_millis());
+    text.into()
 }
 
 struct Starting<'a> {
@@ -149,24 +158,23 @@ impl Starting<'_> {
         let running = match tokio::time::timeout(self.limit, shaking).await {
             Ok(Ok(running)) => running,
             Ok(Err(error)) => {
-                let mut text = failure::of_handshake(&error, &self.shared.redactor);
+                let mut why = failure::of_handshake(&error, &self.shared.redactor);
                 if let Some(mut process) = process.take() {
-                    text = with_end(text, &mut process, Duration::from_millis(500)).await;
+                    why = with_end(why, &mut process, Duration::from_millis(500)).await;
                     process.end().await;
                 }
-                let refused = matches!(&error, ClientInitializeError::JsonRpcError(_))
-                    || (matches!(&error, ClientInitializeError::TransportError { .. })
-                        && text.contains("HTTP 4")
-                        && !error.is_authorization_required());
-                return Err(if refused { NotConnected::WrongEra(text) } else { NotConnected::Failed(text) });
+                return Err(match failure::refuses_era(&error) {
+                    true => NotConnected::WrongEra(why),
+                    false => NotConnected::Failed(why),
+                });
             }
             Err(_) => {
-                let mut text = too_slow(self.limit);
+                let mut why = too_slow(self.limit);
                 if let Some(process) = process.take() {
-                    text.push_str(&process.words().said());
+                    why = why.with_details(&process.words().said());
                     process.end().await;
                 }
-                return Err(NotConnected::Failed(text));
+                return Err(failed(why));
             }
         };
         // Its lists are kept as a catalog, and read again only when they changed.
@@ -199,18 +207,18 @@ impl Starting<'_> {
 
 impl Live {
     /// Waits until the connection is over, and says why.
-    pub(crate) async fn over(&mut self) -> String {
+    pub(crate) async fn over(&mut self) -> DownReason {
         match &mut self.process {
             None => {
                 self.closed.cancelled().await;
-                "the connection was closed".to_owned()
+                "the connection was closed".into()
             }
             Some(process) => {
                 // The exit of the process is noticed before the end of its output or its input is, or after.
                 let ended = tokio::select! {
-                    () = self.closed.cancelled() => Err("it closed its output".to_owned()),
+                    () = self.closed.cancelled() => Err("it closed its output".into()),
                     status = process.exit_within(Duration::MAX) => {
-                        status.ok_or_else(|| "it closed its output".to_owned())
+                        status.ok_or_else(|| "it closed its output".into())
                     }
                     why = lost(&mut self.input_lost) => Err(why),
                 };
@@ -219,7 +227,8 @@ impl Live {
                         // Answers it wrote before it ended may still be in the pipe.
                         let _ =
                             tokio::time::timeout(Duration::from_millis(250), self.closed.cancelled()).await;
-                        format!("it ended ({status}){}", process.words().said())
+                        let why = DownReason::from(format!("it ended ({status})"));
+                        why.with_details(&process.words().said())
                     }
                     Err(why) => with_end(why, process, Duration::from_millis(500)).await,
                 }
@@ -228,8 +237,8 @@ impl Live {
     }
 
     /// Ends the connection, and the process when there is one.
-    pub(crate) async fn end(self, why: &str) {
-        self.why.send_replace(Some(why.into()));
+    pub(crate) async fn end(self, why: DownReason) {
+        self.why.send_replace(Some(why));
         self.stop.cancel();
         // rmcp gives open handlers time to finish; ours are over, for their calls heard of the end above.
         let _ = tokio::time::timeout(Duration::from_secs(3), self.closed.cancelled()).await;
@@ -242,24 +251,23 @@ impl Live {
 }
 
 /// Waits until nothing can be written to a child any more, and says why.
-async fn lost(input: &mut Option<InputLost>) -> String {
+async fn lost(input: &mut Option<InputLost>) -> DownReason {
     let why = match input {
         Some(input) => input.wait_for(Option::is_some).await.ok().and_then(|why| why.clone()),
         None => None,
     };
     match why {
-        Some(why) => why.to_string(),
+        Some(why) => (*why).into(),
         // It ended in another way.
         None => std::future::pending().await,
     }
 }
 
 /// Adds how the process ended and what it said last.
-async fn with_end(text: String, process: &mut Process, longest: Duration) -> String {
-    let status = process.exit_within(longest).await;
-    let said = process.words().said();
-    match status {
-        Some(status) => format!("{text} ({status}){said}"),
-        None => text + &said,
-    }
+async fn with_end(why: DownReason, process: &mut Process, longest: Duration) -> DownReason {
+    let why = match process.exit_within(longest).await {
+        Some(status) => why.map_summary(|why| format!("{why} ({status})")),
+        None => why,
+    };
+    why.with_details(&process.words().said())
 }

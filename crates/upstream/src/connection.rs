@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use gatewright_core::Era;
+use gatewright_core::{DownReason, Era};
 use rmcp::{
     RoleClient,
     model::{ClientCapabilities, RequestMetaObject, ServerCapabilities, TASKS_EXTENSION_ID},
@@ -22,7 +22,7 @@ pub(crate) struct Connection {
     pub(crate) calls: Arc<OpenCalls>,
     pub(crate) task_tools: Arc<TaskTools>,
     /// Why the connection ended, once it has.
-    pub(crate) ended: watch::Receiver<Option<Arc<str>>>,
+    pub(crate) ended: watch::Receiver<Option<DownReason>>,
 }
 
 impl Connection {

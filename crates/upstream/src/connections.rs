@@ -13,8 +13,8 @@ use std::{
 };
 
 use gatewright_core::{
-    App as _, AppEvent, AppHealth, Audience, Caller, Catalog, CatalogLink, Claimant, NoShare, Portion, Share,
-    Shares,
+    App as _, AppEvent, AppHealth, Audience, Caller, Catalog, CatalogLink, Claimant, DownReason, NoShare,
+    Portion, Share, Shares,
 };
 use tokio::{sync::broadcast, time::Instant};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
@@ -274,12 +274,13 @@ async fn sweep(connections: Weak<Connections>, stop: CancellationToken) {
 }
 
 /// Logs why a connection is down, unless that was `logged` last.
-fn log_failure(app: &UpstreamApp, logged: &mut Option<String>) {
+fn log_failure(app: &UpstreamApp, logged: &mut Option<DownReason>) {
     let why = match app.health() {
         AppHealth::Down(why) => Some(why),
         AppHealth::Starting | AppHealth::Up => None,
     };
     if let Some(why) = why.as_ref().filter(|why| Some(*why) != logged.as_ref()) {
+        let why = why.in_full();
         tracing::warn!(app.id = %app.id(), why, "a connection of one caller is down");
     }
     *logged = why;

@@ -3,7 +3,7 @@
 use std::{borrow::Cow, collections::HashMap, future::Future, sync::Arc, time::Duration};
 
 use futures::{StreamExt as _, stream::BoxStream};
-use gatewright_core::off_thread;
+use gatewright_core::{DownReason, off_thread};
 use http::{HeaderName, HeaderValue};
 use rmcp::{
     RoleClient,
@@ -18,8 +18,13 @@ use tokio::{sync::mpsc, task::JoinHandle};
 use tokio_util::task::AbortOnDropHandle;
 
 use crate::{
-    UpstreamConfig, failure::chain, http_client::UpstreamHttpClient, message_limit::MessageLimit,
-    open_calls::OpenCalls, task_tools::TaskTools,
+    UpstreamConfig, failure,
+    http_client::UpstreamHttpClient,
+    http_error::{PostError, RequestError, chain, without_url},
+    message_limit::MessageLimit,
+    open_calls::OpenCalls,
+    redactor::Redactor,
+    task_tools::TaskTools,
 };
 
 /// The HTTP client of one upstream. It follows no redirect: a redirect could carry credentials to another host.
@@ -33,7 +38,7 @@ pub(crate) fn client(config: &UpstreamConfig) -> Result<reqwest::Client, String>
         client = client.tls_certs_only([]);
     }
     client.build().map_err(|error| {
-        let why = chain(&error);
+        let why = RequestError::from(error);
         format!("the HTTP client cannot be made: {why}; install `ca-certificates`, or name a file with SSL_CERT_FILE")
     })
 }
@@ -61,15 +66,6 @@ pub(crate) struct SseTransport {
     _reader: AbortOnDropHandle<()>,
 }
 
-/// A message could not be delivered.
-#[derive(Debug, thiserror::Error)]
-pub(crate) enum PostError {
-    #[error("the message could not be posted: {}", chain(.0))]
-    Request(reqwest::Error),
-    #[error("the server answered a message with HTTP {0}")]
-    Status(reqwest::StatusCode),
-}
-
 impl SseTransport {
     /// Opens the stream and waits for the `endpoint` event.
     pub(crate) async fn connect(
@@ -79,8 +75,13 @@ impl SseTransport {
         headers: HashMap<HeaderName, HeaderValue>,
         task_tools: Arc<TaskTools>,
         calls: Arc<OpenCalls>,
-    ) -> Result<Self, String> {
+        redactor: &Redactor,
+    ) -> Result<Self, DownReason> {
         let base = url::Url::parse(config.url.as_deref().unwrap_or_default()).map_err(|e| e.to_string())?;
+        let opening = |error| {
+            failure::of_http(&without_url(error), redactor)
+                .map_summary(|why| format!("its event stream cannot be opened: {why}"))
+        };
         let mut events = client
             .get_stream_with_max_sse_event_size(
                 Arc::from(base.as_str()),
@@ -91,8 +92,10 @@ impl SseTransport {
                 config.max_message_bytes,
             )
             .await
-            .map_err(|error| format!("its event stream cannot be opened: {}", chain(&error)))?;
-        let endpoint = endpoint(&base, &mut events).await?;
+            .map_err(opening)?;
+        let endpoint = endpoint(&base, &mut events)
+            .await
+            .map_err(|why| why.map_details(|details| redactor.line(details, 300)))?;
         let (sender, messages) = mpsc::channel(64);
         let limit = MessageLimit::new(id, config.max_message_bytes, calls);
         let reader: JoinHandle<()> = tokio::spawn(read(id.to_owned(), events, limit, sender, task_tools));
@@ -103,9 +106,10 @@ impl SseTransport {
 type Events = BoxStream<'static, Result<Sse, sse_stream::Error>>;
 
 /// The address the server wants messages at. It must be on the host we connected to: credentials go there.
-async fn endpoint(base: &url::Url, events: &mut Events) -> Result<url::Url, String> {
+async fn endpoint(base: &url::Url, events: &mut Events) -> Result<url::Url, DownReason> {
     while let Some(event) = events.next().await {
-        let event = event.map_err(|error| format!("its event stream broke: {}", chain(&error)))?;
+        let event =
+            event.map_err(|error| DownReason::from("its event stream broke").with_details(&chain(&error)))?;
         if event.event.as_deref() != Some("endpoint") {
             continue;
         }
@@ -113,13 +117,13 @@ async fn endpoint(base: &url::Url, events: &mut Events) -> Result<url::Url, Stri
             .join(event.data.as_deref().unwrap_or_default().trim())
             .map_err(|error| format!("it named an endpoint that is no address: {error}"))?;
         if endpoint.origin() != base.origin() {
-            return Err("it named an endpoint on another host; messages and credentials are not sent there"
-                .to_owned());
+            return Err(
+                "it named an endpoint on another host; messages and credentials are not sent there".into()
+            );
         }
         return Ok(endpoint);
     }
-    Err("its event stream ended before it named an endpoint; is `type: sse` right for this server?"
-        .to_owned())
+    Err("its event stream ended before it named an endpoint; is `type: sse` right for this server?".into())
 }
 
 async fn read(
@@ -182,7 +186,7 @@ impl Transport<RoleClient> for SseTransport {
             .timeout(Duration::from_secs(30))
             .json(&message);
         async move {
-            let response = request.send().await.map_err(|error| PostError::Request(error.without_url()))?;
+            let response = request.send().await.map_err(|error| PostError::Request(error.into()))?;
             let status = response.status();
             if status.is_success() { Ok(()) } else { Err(PostError::Status(status)) }
         }

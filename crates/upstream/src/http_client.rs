@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 
-use futures::StreamExt as _;
+use futures::{StreamExt as _, TryFutureExt as _};
 use rmcp::{
     model::{ClientJsonRpcMessage, ClientRequest, JsonRpcMessage, RequestId, ServerJsonRpcMessage},
     transport::streamable_http_client::{
@@ -16,10 +16,11 @@ use rmcp::{
 use sse_stream::{Error as SseError, Sse};
 
 use crate::{
-    failure::{chain, failed},
+    failure::failed,
+    http_error::{Failed, HttpError, chain, without_url},
     message_limit::MessageLimit,
     open_calls::OpenCalls,
-    post::{Events, Failed, Headers},
+    post::{Events, Headers},
     task_tools::TaskTools,
     user::User,
 };
@@ -46,7 +47,7 @@ impl UpstreamHttpClient {
         send: impl Fn(Option<String>) -> F,
     ) -> Result<T, Failed> {
         let Some(User { principal, credentials }) = &self.user else { return send(auth).await };
-        let lost = |why: String| StreamableHttpError::UnexpectedServerResponse(why.into());
+        let lost = |why: String| Failed::Client(HttpError::NoToken(why));
         let missing = || lost("its user has not authorized the gateway".to_owned());
         let token = credentials.bearer(&self.id, principal).await.map_err(lost)?.ok_or_else(missing)?;
         match send(Some(token.expose().to_owned())).await {
@@ -86,7 +87,7 @@ fn bad_answer(id: &str, how: &str, request: RequestId) -> ServerJsonRpcMessage {
 }
 
 impl StreamableHttpClient for UpstreamHttpClient {
-    type Error = reqwest::Error;
+    type Error = HttpError;
 
     async fn post_message(
         &self,
@@ -157,7 +158,8 @@ impl StreamableHttpClient for UpstreamHttpClient {
         headers: Headers,
     ) -> Result<(), Failed> {
         self.with_token(auth, |auth| {
-            self.inner.delete_session(uri.clone(), session.clone(), auth, headers.clone())
+            let deleting = self.inner.delete_session(uri.clone(), session.clone(), auth, headers.clone());
+            deleting.map_err(without_url)
         })
         .await
     }
@@ -184,7 +186,10 @@ impl StreamableHttpClient for UpstreamHttpClient {
     ) -> Result<Events, Failed> {
         let getting = self.with_token(auth, |auth| {
             let (uri, session, last) = (uri.clone(), session.clone(), last.clone());
-            self.inner.get_stream_with_max_sse_event_size(uri, session, last, auth, headers.clone(), longest)
+            let headers = headers.clone();
+            let getting =
+                self.inner.get_stream_with_max_sse_event_size(uri, session, last, auth, headers, longest);
+            getting.map_err(without_url)
         });
         let limit = MessageLimit::new(self.id.clone(), longest, self.calls.clone());
         Ok(getting.await?.map(move |event| event.map(|event| limit.apply(event))).boxed())

@@ -40,6 +40,7 @@ mod handler;
 mod handshake;
 mod http;
 mod http_client;
+mod http_error;
 mod jsonc;
 mod mcp_servers;
 mod message_limit;

@@ -233,7 +233,7 @@ impl PerCaller for PerCallerApp {
             }
             Some(match self.connections.health(&audience) {
                 Some(AppHealth::Up) => return None,
-                Some(AppHealth::Down(why)) => Unavailable::Down(why),
+                Some(AppHealth::Down(why)) => Unavailable::Down(why.to_string()),
                 Some(AppHealth::Starting) => Unavailable::Starting,
                 None => match self.lease(caller) {
                     Ok(_) => Unavailable::Starting,

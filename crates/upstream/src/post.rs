@@ -2,7 +2,7 @@
 //!
 //! It does what rmcp's own client does, which parses a JSON answer of any number of values.
 
-use std::{borrow::Cow, collections::HashMap, io};
+use std::{collections::HashMap, io};
 
 use futures::{StreamExt as _, stream::BoxStream};
 use gatewright_core::{off_thread, read_json};
@@ -21,7 +21,12 @@ use rmcp::{
 };
 use sse_stream::{Error as SseError, Sse, SseStream};
 
-use crate::{http_client::UpstreamHttpClient, message_limit::MessageLimit, result_kinds::set_apart};
+use crate::{
+    http_client::UpstreamHttpClient,
+    http_error::{Failed, HttpError, RequestError},
+    message_limit::MessageLimit,
+    result_kinds::set_apart,
+};
 
 /// Bytes of the body of an error, at most.
 const MOST_OF_ERROR: usize = 64 << 10;
@@ -30,7 +35,6 @@ const MOST_REPEATED: usize = 256;
 const SESSION: &str = "mcp-session-id";
 
 pub(crate) type Headers = HashMap<HeaderName, HeaderValue>;
-pub(crate) type Failed = StreamableHttpError<reqwest::Error>;
 pub(crate) type Events = BoxStream<'static, Result<Sse, SseError>>;
 
 impl UpstreamHttpClient {
@@ -52,7 +56,7 @@ impl UpstreamHttpClient {
         if let Some(token) = auth {
             request = request.bearer_auth(token);
         }
-        let response = request.json(message).send().await?;
+        let response = request.json(message).send().await.map_err(RequestError::from)?;
         let status = response.status();
         if let Some(challenge) = challenge(&response) {
             return Err(challenge);
@@ -80,7 +84,7 @@ impl UpstreamHttpClient {
                 match self.parse(body, message, limit).await {
                     Ok(answer) => Ok(StreamableHttpPostResponse::Json(answer, session)),
                     Err(_) if !is_request => Ok(StreamableHttpPostResponse::Accepted),
-                    Err(why) => Err(StreamableHttpError::UnexpectedServerResponse(why.into())),
+                    Err(why) => Err(Failed::Client(HttpError::NotMcp(why))),
                 }
             }
             kind => Err(StreamableHttpError::UnexpectedContentType(kind)),
@@ -112,7 +116,7 @@ impl UpstreamHttpClient {
                     .chars()
                     .take(MOST_REPEATED)
                     .collect();
-                format!("its answer is not a message of MCP: {error}: {start}")
+                format!("{error}: {start}")
             })?;
             task_tools.note(&message, &body);
             Ok(message)
@@ -160,8 +164,8 @@ async fn refused(
         };
     }
     let body = read(response, MOST_OF_ERROR).await?;
-    let text = || format!("HTTP {status}: {}", String::from_utf8_lossy(&body));
-    let unexpected = || StreamableHttpError::UnexpectedServerResponse(Cow::Owned(text()));
+    let text = || String::from_utf8_lossy(&body).into_owned();
+    let unexpected = || Failed::Client(HttpError::Status(status, text()));
     if matches!(status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN) {
         return Err(unexpected());
     }
@@ -174,7 +178,10 @@ async fn refused(
     {
         let error = match error {
             Some(JsonRpcMessage::Error(error)) => error.error,
-            _ => ErrorData::invalid_request(format!("server/discover was refused with {}", text()), None),
+            _ => ErrorData::invalid_request(
+                format!("server/discover was refused with HTTP {status}: {}", text()),
+                None,
+            ),
         };
         let answer = ServerJsonRpcMessage::error(error, Some(request.id.clone()));
         return Ok(StreamableHttpPostResponse::Json(answer, None));
@@ -192,7 +199,7 @@ fn json_rpc_error(body: &[u8]) -> Option<ServerJsonRpcMessage> {
 /// Reads a body of at most `longest` bytes.
 async fn read(mut response: Response, longest: usize) -> Result<Vec<u8>, Failed> {
     let mut body = Vec::new();
-    while let Some(chunk) = response.chunk().await? {
+    while let Some(chunk) = response.chunk().await.map_err(RequestError::from)? {
         if body.len() + chunk.len() > longest {
             return Err(StreamableHttpError::ResponseBodyTooLarge { max_size: longest });
         }
@@ -205,7 +212,7 @@ async fn read(mut response: Response, longest: usize) -> Result<Vec<u8>, Failed>
 fn events(response: Response, longest: usize) -> Events {
     let mut size = EventSize::default();
     let bytes = response.bytes_stream().map(move |chunk| {
-        let chunk = chunk.map_err(io::Error::other)?;
+        let chunk = chunk.map_err(|error| io::Error::other(RequestError::from(error)))?;
         match size.add(&chunk) > longest {
             true => Err(io::Error::other("the event exceeded the maximum size")),
             false => Ok(chunk),

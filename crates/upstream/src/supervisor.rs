@@ -2,7 +2,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use gatewright_core::{Catalog, CatalogError, CatalogLimit, Era};
+use gatewright_core::{Catalog, CatalogError, CatalogLimit, DownReason, Era};
 use rmcp::{
     ServiceError,
     model::{
@@ -51,14 +51,14 @@ pub(crate) async fn supervise(shared: Arc<Upstream>) {
     shared.link.down("the gateway is ending");
 }
 
-fn down(shared: &Upstream, why: String) {
+fn down(shared: &Upstream, why: DownReason) {
     if !shared.stop.is_cancelled() {
         shared.link.down(why);
     }
 }
 
 /// Connects in the way that worked last, or in the other one when that is refused.
-async fn connect_in(shared: &Arc<Upstream>, era: &mut Era) -> Result<Live, String> {
+async fn connect_in(shared: &Arc<Upstream>, era: &mut Era) -> Result<Live, DownReason> {
     let first = match connect(shared, *era).await {
         Ok(live) => return Ok(live),
         Err(NotConnected::Failed(why)) => return Err(why),
@@ -74,7 +74,8 @@ async fn connect_in(shared: &Arc<Upstream>, era: &mut Era) -> Result<Live, Strin
     match connect(shared, *era).await {
         Ok(live) => Ok(live),
         Err(second) => {
-            tracing::debug!(app.id = %shared.id, why = second.into_text(), "the other handshake failed too");
+            let why = second.into_reason().in_full();
+            tracing::debug!(app.id = %shared.id, why, "the other handshake failed too");
             *era = Era::Session;
             Err(first)
         }
@@ -82,7 +83,7 @@ async fn connect_in(shared: &Arc<Upstream>, era: &mut Era) -> Result<Live, Strin
 }
 
 /// Serves one connection until it ends, and says why it did. Everything of it is gone afterwards.
-async fn serve(shared: &Arc<Upstream>, mut live: Live) -> String {
+async fn serve(shared: &Arc<Upstream>, mut live: Live) -> DownReason {
     let connection = live.connection.clone();
     let catalog = tokio::select! {
         catalog = read_lists(shared, &connection) => Some(catalog),
@@ -99,17 +100,17 @@ async fn serve(shared: &Arc<Upstream>, mut live: Live) -> String {
                 why = watch_over(shared, &connection) => why,
                 why = follow(shared, &connection, &stale) => why,
                 why = listen(shared, &connection) => why,
-                () = shared.stop.cancelled() => "the gateway is ending".to_owned(),
+                () = shared.stop.cancelled() => "the gateway is ending".into(),
             }
         }
         Some(Err(NotRead::Closed)) => live.over().await,
         Some(Err(NotRead::Failed(why) | NotRead::TooLarge(why))) => why,
-        None => "the gateway is ending".to_owned(),
+        None => "the gateway is ending".into(),
     };
     shared.set_current(None);
     // Calls hear of it before anyone waits for the process to end.
     down(shared, why.clone());
-    live.end(&why).await;
+    live.end(why.clone()).await;
     why
 }
 
@@ -118,9 +119,9 @@ enum NotRead {
     /// The connection ended, for a reason that is known elsewhere.
     Closed,
     /// A request failed, or took too long.
-    Failed(String),
+    Failed(DownReason),
     /// The lists are over the limit.
-    TooLarge(String),
+    TooLarge(DownReason),
 }
 
 /// Reads all lists, within `connectTimeout` and `maxCatalogBytes`.
@@ -132,16 +133,17 @@ async fn read_lists(shared: &Upstream, connection: &Connection) -> Result<Catalo
         Ok(Ok(catalog)) => Ok(catalog),
         Ok(Err(CatalogError::Service(ServiceError::TransportClosed))) => Err(NotRead::Closed),
         Ok(Err(CatalogError::Service(error))) => {
-            let error = failure::of_call(&shared.id, error, &shared.redactor);
-            let why = error.map(|error| error.message.into_owned()).unwrap_or_default();
-            Err(NotRead::Failed(format!("its lists cannot be read: {why}")))
+            let why = failure::of_request(&error, &shared.redactor).ok_or(NotRead::Closed)?;
+            Err(NotRead::Failed(why.map_summary(|why| format!("its lists cannot be read: {why}"))))
         }
         Ok(Err(CatalogError::TooLarge(why))) => {
-            Err(NotRead::TooLarge(format!("{why}; let it offer less, or raise `maxCatalogBytes` of the app")))
+            let why = format!("{why}; let it offer less, or raise `maxCatalogBytes` of the app");
+            Err(NotRead::TooLarge(why.into()))
         }
         Err(_) => {
             let longest = longest.as_millis();
-            Err(NotRead::Failed(format!("its lists were not read within {longest} ms (`connectTimeout`)")))
+            let why = format!("its lists were not read within {longest} ms (`connectTimeout`)");
+            Err(NotRead::Failed(why.into()))
         }
     }
 }
@@ -161,14 +163,14 @@ async fn restore(shared: &Upstream, connection: &Connection) {
     for uri in shared.followed() {
         let following = connection.peer.subscribe(SubscribeRequestParams::new(uri));
         if let Ok(Err(error)) = tokio::time::timeout(within, following).await {
-            let why = failure::of_call(&shared.id, error, &shared.redactor).map(|error| error.message);
+            let why = failure::of_request(&error, &shared.redactor).map(|why| why.in_full());
             tracing::warn!(app.id = %shared.id, why = why.as_deref(), "a resource cannot be followed again");
         }
     }
 }
 
 /// Reads the lists again each time the server says they changed, until they are over the limit.
-async fn follow(shared: &Upstream, connection: &Connection, stale: &Notify) -> String {
+async fn follow(shared: &Upstream, connection: &Connection, stale: &Notify) -> DownReason {
     loop {
         stale.notified().await;
         if let Some(why) = read_again(shared, connection).await {
@@ -178,12 +180,13 @@ async fn follow(shared: &Upstream, connection: &Connection, stale: &Notify) -> S
 }
 
 /// Reads changed lists. Those that cannot be read stay as they were. Returns a text if they are over the limit.
-async fn read_again(shared: &Upstream, connection: &Connection) -> Option<String> {
+async fn read_again(shared: &Upstream, connection: &Connection) -> Option<DownReason> {
     match read_lists(shared, connection).await {
         Ok(catalog) => shared.link.up(catalog),
         // The end of the connection is noticed elsewhere.
         Err(NotRead::Closed) => {}
         Err(NotRead::Failed(why)) => {
+            let why = why.in_full();
             tracing::warn!(app.id = %shared.id, why, "changed lists of an app cannot be read; the last ones stay");
         }
         Err(NotRead::TooLarge(why)) => return Some(why),
@@ -192,7 +195,7 @@ async fn read_again(shared: &Upstream, connection: &Connection) -> Option<String
 }
 
 /// Follows `subscriptions/listen` of a server of the newer era, which announces changes only there, until its lists are over the limit.
-async fn listen(shared: &Upstream, connection: &Connection) -> String {
+async fn listen(shared: &Upstream, connection: &Connection) -> DownReason {
     let mut backoff = Backoff::new(shared.config.restart);
     if !connection.era.is_stateless() {
         return std::future::pending().await;
@@ -236,7 +239,7 @@ async fn listen(shared: &Upstream, connection: &Connection) -> String {
 
 /// Asks a server behind a URL now and then whether it is still there, and at once when a request did not reach it.
 /// The end of a process is seen without asking.
-async fn watch_over(shared: &Upstream, connection: &Connection) -> String {
+async fn watch_over(shared: &Upstream, connection: &Connection) -> DownReason {
     if shared.config.transport() == TransportType::Stdio {
         return std::future::pending().await;
     }
@@ -262,11 +265,10 @@ async fn watch_over(shared: &Upstream, connection: &Connection) -> String {
             // An error is an answer too.
             Ok(Ok(_) | Err(ServiceError::McpError(_) | ServiceError::UnexpectedResponse)) => {}
             Ok(Err(error)) => {
-                let why = failure::of_call(&shared.id, error, &shared.redactor);
-                return why
-                    .map_or_else(|| "the connection was closed".to_owned(), |why| why.message.into_owned());
+                let why = failure::of_request(&error, &shared.redactor);
+                return why.unwrap_or_else(|| "the connection was closed".into());
             }
-            Err(_) => return format!("it did not answer a ping within {} s", PING_WITHIN.as_secs()),
+            Err(_) => return format!("it did not answer a ping within {} s", PING_WITHIN.as_secs()).into(),
         }
     }
 }

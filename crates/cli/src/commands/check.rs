@@ -121,7 +121,7 @@ fn check_names(
     };
     for app in &registry.operator_snapshot().apps {
         let why = match app.app.health() {
-            AppHealth::Down(why) => why,
+            AppHealth::Down(why) => why.in_full(),
             AppHealth::Starting => format!("it did not start within {} s", SETTLE.as_secs()),
             AppHealth::Up => continue,
         };

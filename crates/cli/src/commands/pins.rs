@@ -75,7 +75,10 @@ impl Pinned {
         for entry in &registry.operator_snapshot().apps {
             match entry.app.health() {
                 AppHealth::Up => apps.push((entry.id.clone(), entry.options.clone(), entry.app.catalog())),
-                _ => errln!("app `{}` is not there: its tools are not compared", entry.id),
+                AppHealth::Down(why) => {
+                    errln!("app `{}` is down: its tools are not compared: {}", entry.id, why.in_full());
+                }
+                AppHealth::Starting => errln!("app `{}` is not there: its tools are not compared", entry.id),
             }
         }
         apps

@@ -137,7 +137,7 @@ async fn list(as_json: bool, running: Option<&Running>, rpc: &Rpc) -> anyhow::Re
     if let Some(running) = running {
         for app in &running.gateway().registry().operator_snapshot().apps {
             if let gatewright_core::AppHealth::Down(why) = app.app.health() {
-                errln!("app `{}` is down: {why}", app.id);
+                errln!("app `{}` is down: {}", app.id, why.in_full());
             }
         }
     }

@@ -68,7 +68,7 @@ fn calls(text: &mut String) {
                     why: Unavailable::Down("connection refused".to_owned()),
                 },
             },
-            "Try again later; `/readyz` and the log have the reason.",
+            "Try again later; the log and the console have details of the reason.",
         ),
         (
             InvokeError::Unavailable {
@@ -294,7 +294,7 @@ const UPSTREAM: [(&str, &str); 14] = [
         "UPSTREAM_STARTING",
         "the first connection of the app is being made; try again in a moment. A request waits for it for up to 5 s after the start",
     ),
-    ("UPSTREAM_DOWN", "the server is not connected; `/readyz` has the reason"),
+    ("UPSTREAM_DOWN", "the server is not connected; the log and the console have details of the reason"),
     ("UPSTREAM_BAD_ANSWER", "the answer does not match the request"),
     (
         "UPSTREAM_TOO_LARGE",

@@ -110,7 +110,7 @@ fn down(state: &ConsoleState) -> Vec<Markup> {
         .apps
         .iter()
         .filter_map(|app| match app.app.health() {
-            AppHealth::Down(why) => Some((app.id.to_string(), why)),
+            AppHealth::Down(why) => Some((app.id.to_string(), why.in_full())),
             AppHealth::Up | AppHealth::Starting => None,
         })
         .collect();
@@ -272,7 +272,7 @@ pub(crate) fn apps(state: &ConsoleState) -> Markup {
                         a href=(format!("/console/tools?app={}", encode(&app.id))) { (text::count(tools, "tool")) }
                         @if let Some(known) = &known { span.soft { " · since " (time(known.since)) } }
                     }
-                    @if let AppHealth::Down(why) = &health { p.why { (text::line(why, 400)) } }
+                    @if let AppHealth::Down(why) = &health { p.why { (text::line(&why.in_full(), 400)) } }
                     @else if let Some((at, why)) = known.and_then(|known| known.last_error) {
                         p.soft { "Last error, " (time(at)) ": " (text::line(&why, 300)) }
                     }

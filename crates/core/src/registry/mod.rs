@@ -404,6 +404,7 @@ impl Heard {
         }
         match &health {
             AppHealth::Down(why) => {
+                let why = why.in_full();
                 tracing::warn!(app.id = %entry.id, why, "app is down; its tools are gone until it is back");
             }
             AppHealth::Up => {

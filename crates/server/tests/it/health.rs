@@ -8,18 +8,30 @@ use serde_json::{Value, json};
 
 use crate::support::{Believing, Rig, Tools, start, start_with};
 
-async fn get(rig: &Rig, path: &str) -> (u16, Value) {
-    let response =
-        rig.http.get(format!("{}{path}", rig.base)).header("host", "10.1.2.3:80").send().await.unwrap();
+async fn get_at(rig: &Rig, path: &str, host: &str) -> (u16, Value) {
+    let response = rig.http.get(format!("{}{path}", rig.base)).header("host", host).send().await.unwrap();
     (response.status().as_u16(), response.json().await.unwrap())
+}
+
+async fn get(rig: &Rig, path: &str) -> (u16, Value) {
+    get_at(rig, path, "10.1.2.3:80").await
 }
 
 #[tokio::test]
 async fn a_server_whose_apps_are_up_is_ready_whatever_the_probe_calls_it() {
     let rig = start(json!({})).await;
     assert_eq!(get(&rig, "/healthz").await, (200, json!({"status": "ok"})));
-    let expected = json!({"status": "ready", "down": [], "apps": {"app": {"status": "up", "tools": 4}}});
-    assert_eq!(get(&rig, "/readyz").await, (200, expected));
+    assert_eq!(get(&rig, "/readyz").await, (200, json!({"status": "ready"})));
+}
+
+#[tokio::test]
+async fn apps_are_told_only_to_requests_that_name_an_allowed_host() {
+    let rig = start_with(json!({}), |builder| builder.ready_detail("more", || json!("details"))).await;
+    let told = json!({"status": "ready", "down": [], "apps": {"app": {"status": "up", "tools": 4}}, "more": "details"});
+    assert_eq!(get_at(&rig, "/readyz", "localhost").await, (200, told));
+    for other in ["evil.example", "10.1.2.3", "localhost.evil.example"] {
+        assert_eq!(get_at(&rig, "/readyz", other).await, (200, json!({"status": "ready"})), "{other}");
+    }
 }
 
 #[tokio::test]
@@ -28,7 +40,8 @@ async fn an_app_that_is_down_degrades_the_server_and_is_named() {
     let app = Arc::new(LocalApp::start(Tools::default()).await.unwrap());
     rig.gateway.registry().add("broken", app.clone(), AppOptions::default());
     gatewright_core::App::shutdown(&*app).await;
-    let (status, body) = get(&rig, "/readyz").await;
+    assert_eq!(get(&rig, "/readyz").await, (200, json!({"status": "degraded"})));
+    let (status, body) = get_at(&rig, "/readyz", "localhost").await;
     assert_eq!((status, &body["status"], &body["down"]), (200, &json!("degraded"), &json!(["broken"])));
     assert_eq!(body["apps"]["app"]["status"], "up");
 }

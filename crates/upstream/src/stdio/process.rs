@@ -11,7 +11,7 @@ use std::{
     time::Duration,
 };
 
-use gatewright_core::{Line, LineReader};
+use gatewright_core::{DownReason, Line, LineReader};
 use rustix::process::{Pid, Signal, kill_process_group};
 use tokio::{
     io::AsyncRead,
@@ -42,11 +42,11 @@ impl LastWords {
         lines.push_back(line);
     }
 
-    /// `; it last wrote: a | b`, or nothing.
+    /// `it last wrote: a | b`, or nothing.
     pub(crate) fn said(&self) -> String {
         let lines = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let lines: Vec<&str> = lines.iter().map(String::as_str).collect();
-        if lines.is_empty() { String::new() } else { format!("; it last wrote: {}", lines.join(" | ")) }
+        if lines.is_empty() { String::new() } else { format!("it last wrote: {}", lines.join(" | ")) }
     }
 }
 
@@ -68,7 +68,7 @@ impl Process {
         config: &UpstreamConfig,
         parent: &HashMap<String, String>,
         redactor: &Redactor,
-    ) -> Result<(Self, ChildStdin, ChildStdout), String> {
+    ) -> Result<(Self, ChildStdin, ChildStdout), DownReason> {
         let program = config.command.as_deref().unwrap_or_default();
         let environment = config.environment(parent);
         let mut command = Command::new(program);
@@ -91,13 +91,14 @@ impl Process {
                 }
                 _ => "",
             };
-            format!("its command `{}` cannot be started: {error}{hint}", redactor.line(program, 80))
+            DownReason::from(format!("its command cannot be started: {error}{hint}"))
+                .with_details(&format!("the command is `{}`", redactor.line(program, 80)))
         })?;
         let group = child.id().and_then(|pid| Pid::from_raw(pid.cast_signed()));
         let (Some(stdin), Some(stdout), Some(stderr)) =
             (child.stdin.take(), child.stdout.take(), child.stderr.take())
         else {
-            return Err("its command was started without its pipes".to_owned());
+            return Err("its command was started without its pipes".into());
         };
         let words = LastWords::default();
         let listening = listen(id.to_owned(), stderr, words.clone(), redactor.clone());

@@ -47,6 +47,7 @@ async fn a_server_that_exits_at_once_is_down_with_its_status_and_last_words_but_
     config.env.insert("KEY".to_owned(), Secret::new("hunter2-hunter2"));
     let app = UpstreamApp::start("a", config, environment());
     let AppHealth::Down(why) = app.wait_ready(LONG).await else { panic!("it is up") };
+    let why = why.in_full();
     assert!(why.contains("exit status: 3") && why.contains("cannot open the database"), "{why}");
     assert!(!why.contains("hunter2"), "{why}");
 }
@@ -57,6 +58,7 @@ async fn a_command_that_does_not_exist_is_named() {
     config.command = Some("no-such-program".to_owned());
     let app = UpstreamApp::start("a", config, environment());
     let AppHealth::Down(why) = app.wait_ready(LONG).await else { panic!("it is up") };
+    let why = why.in_full();
     assert!(why.contains("no-such-program") && why.contains("installed"), "{why}");
 }
 
@@ -66,7 +68,7 @@ async fn a_server_that_never_answers_the_handshake_is_down_in_time() {
     config.connect_timeout = Duration::from_millis(50);
     let app = UpstreamApp::start("a", config, environment());
     let AppHealth::Down(why) = app.wait_ready(LONG).await else { panic!("it is up") };
-    assert!(why.contains("connectTimeout"), "{why}");
+    assert!(why.to_string().contains("connectTimeout"), "{why}");
 }
 
 #[tokio::test]
@@ -81,7 +83,7 @@ async fn a_server_that_dies_during_a_call_fails_every_open_call_and_comes_back()
         "{}",
         error.message
     );
-    assert!(error.message.contains("out of luck"), "{}", error.message);
+    assert!(!error.message.contains("out of luck"), "{}", error.message);
     let open = open.result().await.unwrap().error.unwrap();
     assert!(open.message.contains("exit status: 1"), "{open}");
     until(&app, |health| *health == AppHealth::Up).await;
@@ -172,11 +174,12 @@ async fn lists_over_the_limit_put_the_app_down_and_say_why() {
     };
     let app = limited(10_000, &["--tools", "300"]);
     let AppHealth::Down(why) = app.wait_ready(LONG).await else { panic!("it is up") };
+    let why = why.to_string();
     assert!(why.contains("more than 10000 bytes") && why.contains("`maxCatalogBytes`"), "{why}");
     app.shutdown().await;
     let app = limited(320_000, &["--tools", "3000"]);
     let AppHealth::Down(why) = app.wait_ready(LONG).await else { panic!("it is up") };
-    assert!(why.contains("more than 10000 keys and values"), "{why}");
+    assert!(why.to_string().contains("more than 10000 keys and values"), "{why}");
     app.shutdown().await;
 }
 
@@ -191,13 +194,14 @@ async fn lists_that_grow_over_the_limit_put_the_app_down() {
     let app = bench.add("a", config).await;
     text(&bench.client().await, "a:change").await;
     let AppHealth::Down(why) = until(&app, is_down).await else { unreachable!("it is down") };
-    assert!(why.contains("`maxCatalogBytes`"), "{why}");
+    assert!(why.to_string().contains("`maxCatalogBytes`"), "{why}");
 }
 
 #[tokio::test]
 async fn a_list_without_an_end_is_not_read_for_ever() {
     let app = UpstreamApp::start("a", server(&["--tools", "1000000"]), environment());
     let AppHealth::Down(why) = app.wait_ready(LONG).await else { panic!("it is up") };
+    let why = why.to_string();
     assert!(why.contains("a list has more than 1000 pages") || why.contains("100000 items"), "{why}");
     app.shutdown().await;
 }
@@ -226,7 +230,7 @@ async fn a_server_that_closes_its_input_is_restarted() {
     let error = error(&bench.client().await, "a:x", json!({})).await;
     assert!(error.message.contains("standard input"), "{error}");
     let AppHealth::Down(why) = until(&app, is_down).await else { unreachable!("it is down") };
-    assert!(why.contains("it closed its standard input"), "{why}");
+    assert!(why.to_string().contains("it closed its standard input"), "{why}");
     until(&app, |health| *health == AppHealth::Up).await;
     bench.registry.shutdown().await;
 }
@@ -266,5 +270,5 @@ async fn a_configuration_that_cannot_work_is_down_and_says_why() {
     let mut config = server(&[]);
     config.url = Some("http://localhost/mcp".to_owned());
     let app = UpstreamApp::start("a", config, environment());
-    assert!(matches!(app.health(), AppHealth::Down(why) if why.contains("not both")));
+    assert!(matches!(app.health(), AppHealth::Down(why) if why.to_string().contains("not both")));
 }
