@@ -77,6 +77,8 @@ mod refresh;
 #[cfg(test)]
 mod resource;
 #[cfg(test)]
+mod same_answers;
+#[cfg(test)]
 mod scopes;
 #[cfg(test)]
 mod sealing;
