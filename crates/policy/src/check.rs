@@ -6,6 +6,7 @@ use gatewright_core::{Snapshot, ToolEntry, UnavailableApp, nearest_name};
 
 use crate::{
     CedarPolicies, PolicyProblem,
+    bounds::with_stack,
     cedar::{
         EntityUID, ExprKind, Literal, PolicySet, PrincipalOrResourceConstraint, ValidationMode, Validator,
         ValidatorSchema,
@@ -53,6 +54,13 @@ impl CedarPolicies {
     /// Every problem in the policies that shows without evaluating them. Without a `catalog`, names of apps, tools and prompts and conditions
     /// on arguments are not checked.
     pub fn check(&self, catalog: Option<&Catalog<'_>>) -> Vec<PolicyProblem> {
+        with_stack(|| self.problems(catalog)).unwrap_or_else(|| {
+            let why = "there is no thread to check the policies";
+            self.rules.first().map(|rule| self.problem(rule, 0, why.to_owned())).into_iter().collect()
+        })
+    }
+
+    fn problems(&self, catalog: Option<&Catalog<'_>>) -> Vec<PolicyProblem> {
         let mut found = Vec::new();
         if let Some(first) = self.rules.first()
             && self.rules.iter().all(|rule| rule.grant == Grant::Forbid)

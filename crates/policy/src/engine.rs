@@ -7,6 +7,7 @@ pub use gatewright_core::MatchedPolicy as Matched;
 use gatewright_core::{Decision, Forbidden, PolicyEngine, PolicyObject, PolicyRequest, Principal};
 
 use crate::{
+    bounds::evaluating,
     cedar::{
         Context, Entities, Entity, EntityUIDEntry, Evaluator, Extensions, Literal, NoEntitiesSchema,
         PartialValue, Request, SlotEnv, TCComputation, Value, ValueKind,
@@ -294,7 +295,7 @@ enum Outcome {
 }
 
 fn outcome(evaluator: &Evaluator<'_>, rule: &Rule) -> Result<Outcome, String> {
-    match evaluator.partial_interpret(&rule.condition, &SlotEnv::new()) {
+    match evaluating(rule.depth, || evaluator.partial_interpret(&rule.condition, &SlotEnv::new())) {
         Ok(PartialValue::Value(Value { value: ValueKind::Lit(Literal::Bool(true)), .. })) => {
             Ok(Outcome::True)
         }

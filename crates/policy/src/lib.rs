@@ -1,9 +1,10 @@
 //! Policies in Cedar: a [`PolicyEngine`](gatewright_core::PolicyEngine) that decides on calls of tools, on resources and prompts.
 //!
 //! Files are read in `load`, and what their policies look at in `reads`; requests become Cedar's values in `values`, and are decided on in
-//! `engine` with what `classes` keeps; `quick` evaluates the usual conditions. `check` compares policies with a catalog, by the schema that `schema` makes of it.
+//! `engine` with what `classes` keeps; `quick` evaluates the usual conditions. `bounds` limits how long and deep policies are. `check` compares policies with a catalog, by the schema that `schema` makes of it.
 #![forbid(unsafe_code)]
 
+mod bounds;
 mod cedar;
 mod check;
 mod classes;

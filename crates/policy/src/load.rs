@@ -4,10 +4,10 @@ use std::{collections::HashMap, fmt, sync::Arc};
 
 use miette::Diagnostic;
 
-use crate::cedar::{Effect, Expr, Policy, parse_policyset};
-
-/// Longest file of policies, in bytes.
-const LONGEST: usize = 1024 * 1024;
+use crate::{
+    bounds::{depth, excess, with_stack},
+    cedar::{Effect, Expr, Policy, parse_policyset},
+};
 
 /// A file of policies.
 #[derive(Debug, Clone)]
@@ -46,6 +46,8 @@ pub(crate) struct Rule {
     pub(crate) grant: Grant,
     /// The condition, scope included.
     pub(crate) condition: Expr,
+    /// Levels of the condition.
+    pub(crate) depth: usize,
     pub(crate) policy: Policy,
 }
 
@@ -67,6 +69,17 @@ pub(crate) enum Grant {
 /// # Errors
 /// Every problem that is found without a catalog.
 pub(crate) fn rules(files: &[PolicyFile]) -> Result<Vec<Rule>, Vec<PolicyProblem>> {
+    with_stack(|| read(files)).unwrap_or_else(|| {
+        let file = files.first().map(|file| file.name.clone()).unwrap_or_default();
+        Err(vec![PolicyProblem {
+            file,
+            line: 1,
+            problem: "there is no thread to read the policies".to_owned(),
+        }])
+    })
+}
+
+fn read(files: &[PolicyFile]) -> Result<Vec<Rule>, Vec<PolicyProblem>> {
     let (mut rules, mut problems) = (Vec::new(), Vec::new());
     for (at, file) in files.iter().enumerate() {
         match rules_of(at, file) {
@@ -92,8 +105,8 @@ fn rules_of(at: usize, file: &PolicyFile) -> Result<Vec<Rule>, Vec<PolicyProblem
         line: line_of(&file.text, offset),
         problem,
     };
-    if file.text.len() > LONGEST {
-        return Err(vec![problem(0, format!("the file has more than {LONGEST} bytes; split it"))]);
+    if let Some((at, why)) = excess(&file.text) {
+        return Err(vec![problem(at, why)]);
     }
     let policies = match parse_policyset(&file.text) {
         Ok(policies) => policies,
@@ -121,15 +134,15 @@ fn rules_of(at: usize, file: &PolicyFile) -> Result<Vec<Rule>, Vec<PolicyProblem
                 .find(|(key, _)| AsRef::<str>::as_ref(*key) == name)
                 .map(|(_, value)| value.val.as_str())
         };
-        match grant(policy.effect(), annotation("ask"), annotation("approval"), annotation("approvers")) {
-            Ok(grant) => {
+        let condition = policy.condition();
+        let grant =
+            grant(policy.effect(), annotation("ask"), annotation("approval"), annotation("approvers"));
+        match grant.and_then(|grant| Ok((grant, depth(&condition)?))) {
+            Ok((grant, depth)) => {
                 let own = annotation("id").filter(|id| !id.is_empty());
                 let name = own.map_or_else(|| unnamed(&file.text, &file.name, start), str::to_owned);
-                let condition = policy.condition();
-                rules.push((
-                    start,
-                    Rule { name: name.into(), file: at, line, grant, condition, policy: policy.clone() },
-                ));
+                let (name, policy) = (name.into(), policy.clone());
+                rules.push((start, Rule { name, file: at, line, grant, condition, depth, policy }));
             }
             Err(why) => problems.push(problem(start, why)),
         }

@@ -33,16 +33,16 @@ impl ServerHandler for Tools {
 }
 
 /// The tools of an app `bank`, and policies on them.
-struct Bank {
-    registry: Arc<Registry>,
-    policies: CedarPolicies,
+pub(crate) struct Bank {
+    pub(crate) registry: Arc<Registry>,
+    pub(crate) policies: CedarPolicies,
 }
 
 fn read(text: &str) -> CedarPolicies {
     CedarPolicies::read(vec![PolicyFile { name: "p.cedar".to_owned(), text: text.to_owned() }]).unwrap()
 }
 
-fn caller(subject: &str, client: Option<&str>, scopes: &str) -> Principal {
+pub(crate) fn caller(subject: &str, client: Option<&str>, scopes: &str) -> Principal {
     Principal {
         subject: subject.into(),
         client_id: client.map(Into::into),
@@ -52,7 +52,7 @@ fn caller(subject: &str, client: Option<&str>, scopes: &str) -> Principal {
 }
 
 impl Bank {
-    async fn new(policies: &str) -> Self {
+    pub(crate) async fn new(policies: &str) -> Self {
         let tool = |name: &str, hints: Value| {
             let properties = json!({
                 "amount": {"type": "number"}, "count": {"type": "integer"}, "to": {"type": "string"},
@@ -75,7 +75,7 @@ impl Bank {
         self.registry.view(&Caller::new(Principal::local())).tool(&format!("bank:{name}")).unwrap()
     }
 
-    fn decide(&self, principal: &Principal, tool: &str, arguments: Value) -> String {
+    pub(crate) fn decide(&self, principal: &Principal, tool: &str, arguments: Value) -> String {
         let tool = self.tool(tool);
         let request = PolicyRequest {
             principal,

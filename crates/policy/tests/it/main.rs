@@ -2,3 +2,5 @@
 
 #[cfg(test)]
 mod decide;
+#[cfg(test)]
+mod deep;
