@@ -16,7 +16,7 @@ use rmcp::{
     service::{Peer, PeerRequestOptions, RequestContext, RequestHandle},
 };
 use tokio::sync::mpsc;
-use tokio_util::task::TaskTracker;
+use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use crate::{
     connection::{Connection, with_tasks},
@@ -26,6 +26,9 @@ use crate::{
     turns::Turn,
     upstream::Upstream,
 };
+
+/// Longest time to tell the caller, after the answer, which questions need none any more.
+const TAKE_BACK_WITHIN: Duration = Duration::from_secs(1);
 
 impl Upstream {
     /// Sends `request` for the caller of `context` and waits for the answer. Dropped, it cancels the request.
@@ -279,12 +282,15 @@ struct Relay<'a> {
     context: &'a RequestContext<RoleServer>,
     events: mpsc::Receiver<(Event, Room)>,
     token: Option<ProgressToken>,
-    questions: FuturesUnordered<futures::future::BoxFuture<'a, ()>>,
+    questions: FuturesUnordered<BoxFuture<'a, ()>>,
+    /// Takes back open questions.
+    over: CancellationToken,
 }
 
 impl<'a> Relay<'a> {
     fn new(context: &'a RequestContext<RoleServer>, events: mpsc::Receiver<(Event, Room)>) -> Self {
-        Self { context, events, token: context.meta.get_progress_token(), questions: FuturesUnordered::new() }
+        let token = context.meta.get_progress_token();
+        Self { context, events, token, questions: FuturesUnordered::new(), over: CancellationToken::new() }
     }
 
     /// Waits for one event and handles it, or for the answer to a question.
@@ -296,8 +302,11 @@ impl<'a> Relay<'a> {
         }
     }
 
-    /// Hands on what came before the answer did.
+    /// Hands on what came before the answer did, and takes back what is not answered.
     async fn finish(mut self) {
+        self.over.cancel();
+        let taking_back = async { while self.questions.next().await.is_some() {} };
+        let _ = tokio::time::timeout(TAKE_BACK_WITHIN, taking_back).await;
         while let Ok(event) = self.events.try_recv() {
             if !matches!(event, (Event::Ask(_), _)) {
                 self.handle(event).await;
@@ -324,9 +333,9 @@ impl<'a> Relay<'a> {
                 }
             }
             Event::Ask(question) => {
-                let context = self.context;
+                let (context, over) = (self.context, self.over.child_token());
                 self.questions.push(Box::pin(async move {
-                    answer_question(context, *question).await;
+                    answer_question(context, *question, over).await;
                     drop(room);
                 }));
             }
@@ -347,12 +356,17 @@ impl<'a> Relay<'a> {
 
 /// Asks the caller what the server wants to know. Runs inside the call's own task, so that the question travels on the
 /// stream of the call (SEP-2260).
-async fn answer_question(context: &RequestContext<RoleServer>, question: Question) {
+async fn answer_question(context: &RequestContext<RoleServer>, question: Question, over: CancellationToken) {
     let Question { request, cancelled, answer, .. } = question;
+    let unwanted = async {
+        cancelled.cancelled().await;
+        over.cancel();
+        std::future::pending().await
+    };
     tokio::select! {
-        answered = ask(context, request) => {
+        answered = ask(context, request, &over) => {
             let _ = answer.send(answered.map_err(CannotAsk::into_error));
         }
-        () = cancelled.cancelled() => {}
+        () = unwanted => {}
     }
 }

@@ -63,7 +63,9 @@ impl App for Older {
                 json!({"method": "elicitation/create", "params":
                 {"mode": "form", "message": "Who?", "requestedSchema": {"type": "object", "properties": {"name": {"type": "string"}}}}}),
             ));
-            let answer = ask(context.request(), question).await.map_err(|why| why.into_error())?;
+            let answer = ask(context.request(), question, &context.request().ct)
+                .await
+                .map_err(|why| why.into_error())?;
             let ClientResult::ElicitResult(answer) = answer else { panic!("{answer:?}") };
             let name = answer.content.unwrap()["name"].clone();
             Ok(CallToolResult::success(vec![ContentBlock::text(name.as_str().unwrap())]).into())

@@ -1,19 +1,20 @@
 //! Questions of one call: what an app asks through, and the deadline that stands still meanwhile.
 
 use std::{
-    sync::{Arc, Mutex, PoisonError},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::Duration,
 };
 
 use rmcp::{
     RoleServer,
-    model::{ClientResult, ServerRequest},
+    model::{ClientResult, InputRequest, ServerRequest},
     service::{Peer, RequestContext},
 };
 use tokio::{sync::watch, time::Instant};
+use tokio_util::sync::CancellationToken;
 
 use super::{
-    CannotAsk, Unasked,
+    CannotAsk, MOST_OPEN, MOST_QUESTIONS, Unasked,
     client::ask_one,
     desk::Desk,
     kind::{missing, outline_of, question_of},
@@ -49,11 +50,56 @@ struct Inner {
     unasked: Mutex<Option<Unasked>>,
     /// Place at which a caller that answers in another request finds them.
     desk: Option<Arc<Desk>>,
+    counts: Mutex<Counts>,
+}
+
+/// Questions of a call.
+#[derive(Debug, Default)]
+struct Counts {
+    asked: usize,
+    /// Those that a server asked with requests, and that are not answered yet.
+    open: usize,
+}
+
+impl Counts {
+    fn add(&mut self, questions: usize) -> Result<(), CannotAsk> {
+        if self.asked + questions > MOST_QUESTIONS {
+            return Err(CannotAsk::TooMany);
+        }
+        self.asked += questions;
+        Ok(())
+    }
 }
 
 impl Questions {
     pub(super) fn new(longest: Duration, desk: Option<Arc<Desk>>) -> Self {
-        Self(Arc::new(Inner { longest, open: watch::Sender::new(0), unasked: Mutex::default(), desk }))
+        let open = watch::Sender::new(0);
+        let (unasked, counts) = (Mutex::default(), Mutex::default());
+        Self(Arc::new(Inner { longest, open, unasked, desk, counts }))
+    }
+
+    fn counts(&self) -> MutexGuard<'_, Counts> {
+        self.0.counts.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Counts questions that are asked at once.
+    ///
+    /// # Errors
+    /// The call asks too many in all.
+    pub(super) fn count(&self, questions: usize) -> Result<(), CannotAsk> {
+        self.counts().add(questions)
+    }
+
+    /// Lets a server ask one question, which is open until the guard is dropped.
+    fn admit(&self) -> Result<Admitted, CannotAsk> {
+        let mut counts = self.counts();
+        if counts.open >= MOST_OPEN {
+            return Err(CannotAsk::Busy);
+        }
+        counts.add(1)?;
+        counts.open += 1;
+        drop(counts);
+        Ok(Admitted(self.clone()))
     }
 
     /// Stops the deadline of the call until the guard is dropped.
@@ -68,8 +114,8 @@ impl Questions {
     }
 
     fn note_unasked(&self, asks: String, why: &CannotAsk) {
-        // A client that answered with an error was asked.
-        if !matches!(why, CannotAsk::Refused(_)) {
+        // A client that answered with an error was asked, and nobody waits for what came too late.
+        if !matches!(why, CannotAsk::Refused(_) | CannotAsk::CallOver) {
             let mut unasked = self.0.unasked.lock().unwrap_or_else(PoisonError::into_inner);
             unasked.get_or_insert(Unasked::new(asks, why.clone()));
         }
@@ -111,6 +157,16 @@ impl Drop for Thinking {
     }
 }
 
+/// An open question of a server.
+#[derive(Debug)]
+struct Admitted(Questions);
+
+impl Drop for Admitted {
+    fn drop(&mut self) {
+        self.0.counts().open -= 1;
+    }
+}
+
 /// `true` while the caller of a call waits for it, as [`Presence::of`] a call that may wait for another request of its caller says.
 #[derive(Debug)]
 pub struct Presence(Option<watch::Receiver<bool>>);
@@ -141,38 +197,51 @@ pub fn caller_peer(context: &RequestContext<RoleServer>) -> Option<Peer<RoleServ
     }
 }
 
-/// Asks the caller of a call what a server wants to know, and waits for the answer. Dropped, it takes the question back.
+/// Asks the caller of a call what a server wants to know, and waits for the answer. Dropped, it takes the question back, and so it does on
+/// `over`, before it returns.
 ///
 /// To be awaited on the task of the call.
 ///
 /// # Errors
-/// The caller cannot be asked, or did not answer.
+/// The caller cannot be asked, has been asked too much, or did not answer.
 pub async fn ask(
     context: &RequestContext<RoleServer>,
     request: ServerRequest,
+    over: &CancellationToken,
 ) -> Result<ClientResult, CannotAsk> {
     let Some(question) = question_of(request) else { return Err(CannotAsk::Capability("unknown")) };
-    let questions = context.extensions.get::<Questions>();
-    let desk = questions.and_then(|questions| questions.0.desk.as_ref());
+    let Some(questions) = context.extensions.get::<Questions>() else { return Err(CannotAsk::NoCall) };
     let has = context.client_capabilities().unwrap_or_default();
     let outline = outline_of(&question);
-    let asked = match (missing(&question, &has), desk) {
-        (Some(capability), _) => Err(CannotAsk::Capability(capability)),
-        (None, Some(desk)) => desk.ask(question).await,
-        (None, None) if Era::of(context).is_stateless() => Err(CannotAsk::Stateless),
-        (None, None) => {
-            let _thinking = questions.map(Questions::begin);
-            let longest = questions.map_or(Duration::MAX, |questions| questions.0.longest);
-            match tokio::time::timeout(longest, ask_one(context, question)).await {
+    let asked = match missing(&question, &has) {
+        Some(capability) => Err(CannotAsk::Capability(capability)),
+        None => ask_caller(questions, context, question, over).await,
+    };
+    if let Err(why) = &asked {
+        questions.note_unasked(outline, why);
+    }
+    asked
+}
+
+async fn ask_caller(
+    questions: &Questions,
+    context: &RequestContext<RoleServer>,
+    question: InputRequest,
+    over: &CancellationToken,
+) -> Result<ClientResult, CannotAsk> {
+    let _admitted = questions.admit()?;
+    match &questions.0.desk {
+        Some(desk) => over.run_until_cancelled(desk.ask(question)).await.unwrap_or(Err(CannotAsk::CallOver)),
+        None if Era::of(context).is_stateless() => Err(CannotAsk::Stateless),
+        None => {
+            let _thinking = questions.begin();
+            let longest = questions.0.longest;
+            match tokio::time::timeout(longest, ask_one(context, question, over)).await {
                 Ok(answer) => answer,
                 Err(_) => Err(CannotAsk::TimedOut(longest)),
             }
         }
-    };
-    if let (Err(why), Some(questions)) = (&asked, questions) {
-        questions.note_unasked(outline, why);
     }
-    asked
 }
 
 #[cfg(test)]
@@ -197,5 +266,19 @@ mod tests {
         let began = Instant::now();
         assert_eq!(questions.within(limit, asks(100, 6)).await, None);
         assert_eq!(began.elapsed().as_secs(), 6 + 200 + 4);
+    }
+
+    #[test]
+    fn open_questions_and_all_questions_of_a_call_are_limited() {
+        let questions = Questions::new(Duration::from_secs(600), None);
+        let mut open: Vec<Admitted> = (0..MOST_OPEN).map(|_| questions.admit().unwrap()).collect();
+        assert_eq!(questions.admit().unwrap_err(), CannotAsk::Busy);
+        for _ in MOST_OPEN..MOST_QUESTIONS {
+            open.pop();
+            open.push(questions.admit().unwrap());
+        }
+        open.clear();
+        assert_eq!(questions.admit().unwrap_err(), CannotAsk::TooMany);
+        assert_eq!(questions.count(1), Err(CannotAsk::TooMany));
     }
 }

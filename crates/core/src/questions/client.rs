@@ -11,6 +11,7 @@ use rmcp::{
     },
     service::{Peer, PeerRequestOptions, RequestContext},
 };
+use tokio_util::sync::CancellationToken;
 
 use super::{
     CannotAsk, Questions,
@@ -34,10 +35,13 @@ pub async fn ask_client(
         return Err(CannotAsk::Stateless);
     }
     can_answer(&requests, &context.client_capabilities().unwrap_or_default())?;
+    let questions = context.extensions.get::<Questions>();
+    questions.map_or(Ok(()), |questions| questions.count(requests.len()))?;
     // The deadline of the call that asks stands still meanwhile.
-    let _thinking = context.extensions.get::<Questions>().map(Questions::begin);
+    let _thinking = questions.map(Questions::begin);
+    let never = CancellationToken::new();
     let asked = requests.into_iter().map(async |(key, question)| {
-        let answer = ask_one(context, question.clone()).await?;
+        let answer = ask_one(context, question.clone(), &never).await?;
         response_of(&question, answer).map(|response| (key, response)).ok_or(CannotAsk::BadAnswer)
     });
     tokio::select! {
@@ -49,17 +53,28 @@ pub async fn ask_client(
     }
 }
 
-/// Asks one question of a client that is known to take it.
+/// Asks one question of a client that is known to take it. On `over`, it is taken back.
 pub(crate) async fn ask_one(
     context: &RequestContext<RoleServer>,
     question: InputRequest,
+    over: &CancellationToken,
 ) -> Result<ClientResult, CannotAsk> {
+    if over.is_cancelled() {
+        return Err(CannotAsk::CallOver);
+    }
     let request = request_of(question).ok_or(CannotAsk::Capability("unknown"))?;
     let options = PeerRequestOptions::no_options();
     let mut handle =
         context.peer.send_cancellable_request(request, options).await.map_err(|_| CannotAsk::Gone)?;
     let mut open = OpenQuestion { peer: context.peer.clone(), id: Some(handle.id.clone()) };
-    let answer = (&mut handle.rx).await;
+    let answer = tokio::select! {
+        biased;
+        answer = &mut handle.rx => answer,
+        () = over.cancelled() => {
+            open.take_back().await;
+            return Err(CannotAsk::CallOver);
+        }
+    };
     open.id = None;
     match answer {
         Ok(Ok(answer)) => Ok(answer),
@@ -75,17 +90,28 @@ struct OpenQuestion {
     id: Option<RequestId>,
 }
 
+impl OpenQuestion {
+    /// Tells the client that the answer is not needed any more.
+    fn take_back(&mut self) -> impl Future<Output = ()> + Send + use<> {
+        let peer = self.peer.clone();
+        let id = self.id.take();
+        async move {
+            let Some(id) = id else { return };
+            let reason = "the answer is not needed any more".to_owned();
+            let notification =
+                CancelledNotification::new(CancelledNotificationParam::new(Some(id), Some(reason)));
+            let _ = peer.send_notification(notification.into()).await;
+        }
+    }
+}
+
 impl Drop for OpenQuestion {
     fn drop(&mut self) {
-        let Some(id) = self.id.take() else { return };
-        let Ok(runtime) = tokio::runtime::Handle::try_current() else { return };
-        let peer = self.peer.clone();
-        let reason = "the answer is not needed any more".to_owned();
-        let notification =
-            CancelledNotification::new(CancelledNotificationParam::new(Some(id), Some(reason)));
-        // Ends with the connection at the latest.
-        runtime.spawn(async move {
-            let _ = peer.send_notification(notification.into()).await;
-        });
+        if self.id.is_some()
+            && let Ok(runtime) = tokio::runtime::Handle::try_current()
+        {
+            // Ends with the connection at the latest.
+            runtime.spawn(self.take_back());
+        }
     }
 }

@@ -18,7 +18,8 @@ use rmcp::{
 use tokio::time::{Instant, timeout_at};
 
 use super::{
-    AnswersByRetry, AskedAtOnce, CannotAsk, MOST_ROUNDS, Questions, Unasked, ask_client, can_answer,
+    AnswersByRetry, AskedAtOnce, CannotAsk, MOST_QUESTIONS, MOST_ROUNDS, Questions, Unasked, ask_client,
+    can_answer,
     desk::{HeldId, News, Outcome},
     held::{CallKey, HeldCall, HeldCalls, NotHeld},
     kind::answers_any,
@@ -190,10 +191,13 @@ impl Conversation<'_> {
             Ok(asks) => asks,
             Err(response) => return Ok(Response::App(response)),
         };
+        let requests = asks.input_requests.as_ref();
+        if let Some(requests) = requests.filter(|requests| requests.len() > MOST_QUESTIONS) {
+            return Err(unasked(outline(requests), CannotAsk::TooMany));
+        }
         if !at_once {
             return Ok(Response::App(asks.into()));
         }
-        let requests = asks.input_requests.as_ref();
         let can_ask = match is_stateless {
             true => requests.map_or(Ok(()), |requests| can_answer(requests, &has)),
             false => Err(CannotAsk::Capability(

@@ -26,3 +26,7 @@ pub use unasked::{CannotAsk, Unasked};
 
 /// Times that one call may ask, each time any number of questions at once.
 pub const MOST_ROUNDS: usize = 10;
+/// Questions that one call may ask in all.
+pub const MOST_QUESTIONS: usize = 64;
+/// Questions that a server may ask with requests during one call, and that are open at once.
+pub const MOST_OPEN: usize = 16;

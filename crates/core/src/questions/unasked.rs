@@ -30,6 +30,15 @@ pub enum CannotAsk {
     /// The call has asked [`MOST_ROUNDS`](super::MOST_ROUNDS) times.
     #[error("it has asked {} times already", super::MOST_ROUNDS)]
     Rounds,
+    /// The call has asked [`MOST_QUESTIONS`](super::MOST_QUESTIONS) questions.
+    #[error("it has asked {} questions already, or asks more than that", super::MOST_QUESTIONS)]
+    TooMany,
+    /// The request is none of those during which a server may ask.
+    #[error("a server may ask only while it works on a tool, a resource or a prompt")]
+    NoCall,
+    /// The answer is not needed any more.
+    #[error("the call this belongs to is over")]
+    CallOver,
     /// It answered something else.
     #[error("the client's answer does not fit the question")]
     BadAnswer,
@@ -51,7 +60,9 @@ impl CannotAsk {
             ),
             Self::Gone => ("CALLER_GONE", self.to_string()),
             Self::TimedOut(_) => ("CALLER_TIMED_OUT", self.to_string()),
-            Self::Busy | Self::Rounds => ("CALLER_BUSY", self.to_string()),
+            Self::CallOver => ("CALL_OVER", self.to_string()),
+            Self::NoCall => ("CALLER_CANNOT_BE_ASKED", self.to_string()),
+            Self::Busy | Self::Rounds | Self::TooMany => ("CALLER_BUSY", self.to_string()),
             Self::BadAnswer => ("CALLER_BAD_ANSWER", self.to_string()),
         };
         ErrorData::new(ErrorCode::INVALID_REQUEST, message, Some(json!({"code": code})))
@@ -85,7 +96,12 @@ impl std::fmt::Display for Unasked {
                 "; call it from a client that can answer, or with arguments that answer it already",
             ),
             CannotAsk::TimedOut(_) | CannotAsk::Gone | CannotAsk::Busy => f.write_str("; call it again"),
-            CannotAsk::Refused(_) | CannotAsk::BadAnswer | CannotAsk::Rounds => Ok(()),
+            CannotAsk::Refused(_)
+            | CannotAsk::BadAnswer
+            | CannotAsk::Rounds
+            | CannotAsk::TooMany
+            | CannotAsk::NoCall
+            | CannotAsk::CallOver => Ok(()),
         }
     }
 }

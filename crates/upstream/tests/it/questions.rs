@@ -404,3 +404,38 @@ async fn a_caller_that_leaves_takes_the_question_back() {
     open.cancel().await;
     client.notifications().wait_for("notifications/cancelled", 1, LONG).await.unwrap();
 }
+
+#[tokio::test]
+async fn a_call_asks_64_questions_at_most_whatever_the_eras() {
+    let bench = Bench::new();
+    bench.add("a", server(&[])).await;
+    let arguments = json!({"rounds": 6, "atOnce": 15});
+    let older = bench.client().await;
+    let answers = older.tools().call("a:survey", arguments.clone()).await.unwrap().text();
+    assert_eq!(
+        (answers.matches("Ada").count(), answers.matches("CALLER_BUSY").count()),
+        (64, 26),
+        "{answers}"
+    );
+    assert_eq!(older.server_requests().len(), 64);
+    let newer = newer_of(&bench, "ada").await;
+    let answers = newer.tools().call("a:survey", arguments).await.unwrap().text();
+    assert_eq!(
+        (answers.matches("Ada").count(), answers.matches("CALLER_BUSY").count()),
+        (64, 26),
+        "{answers}"
+    );
+}
+
+#[tokio::test]
+async fn sixteen_questions_are_open_at_once_and_taken_back_when_the_call_ends() {
+    let bench = Bench::new();
+    bench.add("a", server(&[])).await;
+    let client = bench.client().await;
+    client.on_elicitation(|_| std::future::pending());
+    let arguments = json!({"atOnce": 500, "enough": 484});
+    let answers = client.tools().call("a:survey", arguments).await.unwrap().text();
+    assert_eq!(answers.matches("CALLER_BUSY").count(), 484, "{answers}");
+    client.notifications().wait_for("notifications/cancelled", 16, LONG).await.unwrap();
+    assert_eq!(client.server_requests().len(), 16);
+}

@@ -92,10 +92,11 @@ struct Server {
     counted: u64,
 }
 
-/// A call that asks `at_once` questions as often as `rounds` says, and fails afterwards if it `fails`.
+/// A call that asks `at_once` questions as often as `rounds` says, each time until it has `enough` answers, and fails afterwards if it `fails`.
 struct Survey {
     rounds: u64,
     at_once: u64,
+    enough: u64,
     token: Value,
     answers: Vec<Value>,
     fails: bool,
@@ -348,6 +349,7 @@ impl Server {
                 let survey = Survey {
                     rounds: arguments["rounds"].as_u64().unwrap_or(1),
                     at_once: arguments["atOnce"].as_u64().unwrap_or(1),
+                    enough: arguments["enough"].as_u64().or(arguments["atOnce"].as_u64()).unwrap_or(1),
                     token: params["_meta"]["progressToken"].clone(),
                     answers: Vec::new(),
                     fails: arguments["fails"] == true,
@@ -388,7 +390,7 @@ impl Server {
     fn surveyed(&mut self, call: &Value, answer: &Value) {
         let Some(survey) = self.surveys.get_mut(&call.to_string()) else { return };
         survey.answers.push(answer.clone());
-        if !(survey.answers.len() as u64).is_multiple_of(survey.at_once) {
+        if !(survey.answers.len() as u64).is_multiple_of(survey.enough) {
             return;
         }
         survey.rounds -= 1;
