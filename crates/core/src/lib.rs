@@ -32,6 +32,7 @@ mod memory;
 mod names;
 mod network;
 mod observe;
+mod pace;
 mod pins;
 mod plugin;
 mod policy;
@@ -90,6 +91,7 @@ pub use observe::{
     Arrival, CallRecord, CallerAddress, Ending, Execution, MOST_CALLS, NetworkTransport, Observer, Operation,
     ScriptFacts, Subject, Trail,
 };
+pub use pace::Rereads;
 pub use pins::{DefinitionChange, PinState, Pins};
 pub use plugin::{DirectAccess, Plugin, PluginTasks};
 pub use policy::{

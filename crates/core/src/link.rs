@@ -10,7 +10,7 @@ use rmcp::{
 };
 use tokio::sync::{Notify, broadcast};
 
-use crate::{AppEvent, AppHealth, Audience, Catalog, DownReason};
+use crate::{AppEvent, AppHealth, Audience, Catalog, DownReason, Rereads};
 
 /// The shared state between a connection and the [`App`](crate::App) in front of it.
 #[derive(Debug)]
@@ -80,12 +80,13 @@ impl CatalogLink {
 
     /// Reads the catalog, and again each time the server says it changed. Ends only with an error of the connection.
     pub async fn follow(&self, peer: &Peer<RoleClient>, capabilities: ServerCapabilities) -> ServiceError {
+        let mut rereads = Rereads::default();
         loop {
             match Catalog::read(peer, capabilities.clone()).await {
                 Ok(catalog) => self.up(catalog),
                 Err(error) => return error,
             }
-            self.stale.notified().await;
+            rereads.next(&self.stale).await;
         }
     }
 

@@ -2,7 +2,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use gatewright_core::{Catalog, CatalogError, CatalogLimit, DownReason, Era};
+use gatewright_core::{Catalog, CatalogError, CatalogLimit, DownReason, Era, Rereads};
 use rmcp::{
     ServiceError,
     model::{
@@ -99,7 +99,7 @@ async fn serve(shared: &Arc<Upstream>, mut live: Live) -> DownReason {
                 why = live.over() => why,
                 why = watch_over(shared, &connection) => why,
                 why = follow(shared, &connection, &stale) => why,
-                why = listen(shared, &connection) => why,
+                why = listen(shared, &connection, &stale) => why,
                 () = shared.stop.cancelled() => "the gateway is ending".into(),
             }
         }
@@ -171,8 +171,9 @@ async fn restore(shared: &Upstream, connection: &Connection) {
 
 /// Reads the lists again each time the server says they changed, until they are over the limit.
 async fn follow(shared: &Upstream, connection: &Connection, stale: &Notify) -> DownReason {
+    let mut rereads = Rereads::default();
     loop {
-        stale.notified().await;
+        rereads.next(stale).await;
         if let Some(why) = read_again(shared, connection).await {
             return why;
         }
@@ -194,8 +195,8 @@ async fn read_again(shared: &Upstream, connection: &Connection) -> Option<DownRe
     None
 }
 
-/// Follows `subscriptions/listen` of a server of the newer era, which announces changes only there, until its lists are over the limit.
-async fn listen(shared: &Upstream, connection: &Connection) -> DownReason {
+/// Follows `subscriptions/listen` of a server of the newer era, which announces changes only there.
+async fn listen(shared: &Upstream, connection: &Connection, stale: &Notify) -> DownReason {
     let mut backoff = Backoff::new(shared.config.restart);
     if !connection.era.is_stateless() {
         return std::future::pending().await;
@@ -218,11 +219,7 @@ async fn listen(shared: &Upstream, connection: &Connection) -> DownReason {
                     Ok(Some(ServerNotification::ResourceUpdatedNotification(updated))) => {
                         shared.link.resource_updated(&updated.params.uri);
                     }
-                    Ok(Some(_)) => {
-                        if let Some(why) = read_again(shared, connection).await {
-                            return why;
-                        }
-                    }
+                    Ok(Some(_)) => stale.notify_one(),
                     Ok(None) | Err(_) => {
                         tokio::time::sleep(backoff.wait(random())).await;
                         break;
