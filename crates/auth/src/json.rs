@@ -1,12 +1,6 @@
 //! JSON objects read strictly: a member that occurs twice is an error, not a choice of the reader.
 
-use std::fmt;
-
-use gatewright_core::count_values;
-use serde::{
-    Deserialize, Deserializer,
-    de::{Error as _, MapAccess, SeqAccess, Visitor},
-};
+use gatewright_core::{count_values, read_unique};
 use serde_json::{Map, Value};
 
 /// A reason to reject a text that should be a JSON object.
@@ -21,72 +15,12 @@ pub(crate) enum NotAnObject {
 /// Reads an object none of whose objects, at any depth, names a member twice.
 pub(crate) fn object(text: &[u8]) -> Result<Map<String, Value>, NotAnObject> {
     count_values(text, usize::MAX).map_err(|_| NotAnObject::Malformed)?;
-    match serde_json::from_slice(text) {
-        Ok(Unique(Value::Object(object))) => Ok(object),
-        Ok(Unique(_)) => Err(NotAnObject::Malformed),
-        // Every value is accepted, so the only data error is the one below.
+    match read_unique(text) {
+        Ok(Value::Object(object)) => Ok(object),
+        Ok(_) => Err(NotAnObject::Malformed),
+        // Every value is accepted, so the only data error is a repeated member.
         Err(error) if error.is_data() => Err(NotAnObject::Repeated),
         Err(_) => Err(NotAnObject::Malformed),
-    }
-}
-
-struct Unique(Value);
-
-impl<'de> Deserialize<'de> for Unique {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(UniqueVisitor).map(Self)
-    }
-}
-
-struct UniqueVisitor;
-
-impl<'de> Visitor<'de> for UniqueVisitor {
-    type Value = Value;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("JSON")
-    }
-
-    fn visit_unit<E>(self) -> Result<Value, E> {
-        Ok(Value::Null)
-    }
-
-    fn visit_bool<E>(self, value: bool) -> Result<Value, E> {
-        Ok(value.into())
-    }
-
-    fn visit_i64<E>(self, value: i64) -> Result<Value, E> {
-        Ok(value.into())
-    }
-
-    fn visit_u64<E>(self, value: u64) -> Result<Value, E> {
-        Ok(value.into())
-    }
-
-    fn visit_f64<E>(self, value: f64) -> Result<Value, E> {
-        Ok(value.into())
-    }
-
-    fn visit_str<E>(self, value: &str) -> Result<Value, E> {
-        Ok(value.into())
-    }
-
-    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Value, A::Error> {
-        let mut list = Vec::new();
-        while let Some(Unique(item)) = items.next_element()? {
-            list.push(item);
-        }
-        Ok(list.into())
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, mut members: A) -> Result<Value, A::Error> {
-        let mut object = Map::new();
-        while let Some((name, Unique(value))) = members.next_entry::<String, Unique>()? {
-            if object.insert(name, value).is_some() {
-                return Err(A::Error::custom("a member occurs twice"));
-            }
-        }
-        Ok(object.into())
     }
 }
 

@@ -4,7 +4,10 @@
 //! its own that nests without end. Whoever builds values from the text of a script, a client or another server asks here first.
 #![forbid(unsafe_code)]
 
+mod unique;
+
 use serde::{Deserialize, de::Error as _};
+pub use unique::read_unique;
 
 /// The key to which `serde_json` gives a meaning of its own: the text beside it is read as JSON in place of the object, as deep
 /// again as a whole text may be.

@@ -2,6 +2,7 @@
 
 use std::{collections::BTreeSet, sync::OnceLock};
 
+use gatewright_core::read_unique;
 use indexmap::IndexMap;
 use serde_json::{Map, Value, json};
 
@@ -56,7 +57,7 @@ pub struct McpServer {
 /// # Errors
 /// Text that is not such a file.
 pub fn read_mcp_servers(text: &str) -> Result<Vec<McpServer>, McpServersError> {
-    mcp_servers(&serde_json::from_str(&strict_json(text)).map_err(McpServersError::Json)?)
+    mcp_servers(&read_unique(strict_json(text).as_bytes()).map_err(McpServersError::Json)?)
 }
 
 /// Like [`read_mcp_servers`], of a file that was parsed before, such as one in TOML.
@@ -298,6 +299,9 @@ mod tests {
         );
         assert!(matches!(parse_mcp_servers("{}"), Err(McpServersError::NoServers)));
         assert!(matches!(parse_mcp_servers("no"), Err(McpServersError::Json(_))));
+        let twice = "{\"mcpServers\": {\"a\": {\"command\": \"x\"},\n\"a\": {\"command\": \"y\"}}}";
+        let problem = parse_mcp_servers(twice).unwrap_err().to_string();
+        assert!(problem.contains("`mcpServers.a` is there twice at line 2"), "{problem}");
         let misspelt =
             parse_mcp_servers(r#"{"mcpServers": {"a": {"comand": "x"}}}"#).unwrap_err().to_string();
         assert!(misspelt.contains("needs `command`") && misspelt.contains("comand"), "{misspelt}");

@@ -10,7 +10,7 @@ use std::{
 use anyhow::Context as _;
 use gatewright::{Principal, Running};
 use gatewright_core::{
-    Caller, Decision, Denied, PermittedTool, PolicyObject, PolicyRequest, Scopes, View,
+    Caller, Decision, Denied, PermittedTool, PolicyObject, PolicyRequest, Scopes, View, read_unique,
     rmcp::model::JsonObject,
 };
 use gatewright_policy::{CedarPolicies, Explanation};
@@ -299,9 +299,9 @@ fn read(path: &Path) -> anyhow::Result<Cases> {
     let text = std::fs::read_to_string(path)
         .map_err(|error| BadConfig(format!("{} cannot be read: {error}", path.display())))?;
     let cases: Cases = match path.extension().is_some_and(|extension| extension == "json") {
-        true => {
-            serde_json::from_str(&text).map_err(|error| BadConfig(format!("{}: {error}", path.display())))?
-        }
+        true => read_unique(text.as_bytes())
+            .and_then(|_| serde_json::from_str(&text))
+            .map_err(|error| BadConfig(format!("{}: {error}", path.display())))?,
         false => serde_saphyr::from_str(&text)
             .map_err(|error| BadConfig(format!("{}: {}", path.display(), error.without_snippet())))?,
     };

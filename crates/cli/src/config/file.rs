@@ -2,7 +2,7 @@
 
 use std::{io, path::Path};
 
-use gatewright_core::read_file;
+use gatewright_core::{read_file, read_unique};
 use gatewright_findings::{Finding, Format, parser_problem};
 use serde_json::Value;
 
@@ -46,7 +46,7 @@ pub fn value(text: &str, format: Format) -> Result<Value, Finding> {
             let line = error.location().and_then(|at| usize::try_from(at.line()).ok());
             (line, error.without_snippet().to_string())
         }),
-        Format::Json => serde_json::from_str(text)
+        Format::Json => read_unique(text.as_bytes())
             .map_err(|error| (Some(error.line()).filter(|line| *line > 0), error.to_string())),
         Format::Toml => toml::from_str(text).map_err(|error| {
             let line = |at: usize| text.bytes().take(at).filter(|byte| *byte == b'\n').count() + 1;

@@ -397,3 +397,20 @@ fn a_bad_redis_port_is_an_error_that_names_the_variable() {
         "as Kubernetes sets it for a Service called redis"
     );
 }
+
+#[test]
+fn a_key_that_is_there_twice_is_a_finding_in_every_format() {
+    for (extension, text) in [
+        (".yaml", "apps:\n  crm: { builtin: crm, scopes: [admin] }\n  crm: { builtin: crm }\n"),
+        (
+            ".json",
+            "{\"apps\": {\n\t\"crm\": {\"builtin\": \"crm\", \"scopes\": [\"admin\"]},\n\t\"crm\": {\"builtin\": \"crm\"}}}",
+        ),
+        (".toml", "[apps.crm]\nbuiltin = \"crm\"\n[apps.crm]\nbuiltin = \"crm\"\n"),
+    ] {
+        let (code, body) = check(extension, text);
+        assert_eq!((code, &body["findings"][0]["line"]), (2, &Value::from(3)), "{extension}: {body:#}");
+        let problem = body["findings"][0]["problem"].as_str().unwrap();
+        assert!(extension == ".toml" || problem.contains("crm"), "{body:#}");
+    }
+}
