@@ -39,8 +39,9 @@ pub fn without_client_library() {
 }
 
 /// `rmcp` logs three lines at INFO for each stateless request; only its warnings concern an operator. The end of its transports is logged
-/// by the app or the command that they belong to.
-const QUIET: &str = "rmcp=warn,rmcp::transport::worker=off,hyper=warn,reqwest=warn,h2=warn";
+/// by the app or the command that they belong to. Its service logs a line for each request that is answered with an error, as many as a client
+/// or an app likes to send.
+const QUIET: &str = "rmcp=warn,rmcp::service=off,rmcp::transport::worker=off,hyper=warn,reqwest=warn,h2=warn";
 
 /// Starts logging. `RUST_LOG` takes precedence over `--log-level`.
 ///
@@ -72,4 +73,20 @@ pub fn start(args: &LogArgs) -> anyhow::Result<()> {
         }
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use tracing::{Level, enabled};
+
+    use super::*;
+
+    #[test]
+    fn refused_requests_write_no_lines_of_the_protocol_library() {
+        let quiet = tracing_subscriber::registry().with(EnvFilter::new(format!("info,{QUIET}")));
+        tracing::subscriber::with_default(quiet, || {
+            assert!(!enabled!(target: "rmcp::service", Level::WARN));
+            assert!(enabled!(target: "rmcp::transport::auth", Level::WARN));
+        });
+    }
 }

@@ -1,6 +1,9 @@
 //! From a configuration to a connection that answered the handshake.
 
-use std::{sync::Arc, time::Duration};
+use std::{
+    sync::{Arc, Mutex},
+    time::Duration,
+};
 
 use gatewright_core::{DownReason, Era, Revision};
 use rmcp::{
@@ -66,6 +69,7 @@ pub(crate) async fn connect(shared: &Arc<Upstream>, era: Era) -> Result<Live, No
         calls: calls.clone(),
         link: shared.link.clone(),
         stale: stale.clone(),
+        warned: Mutex::default(),
     };
     let task_tools = Arc::new(TaskTools::default());
     let limit = config.connect_timeout;

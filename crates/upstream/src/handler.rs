@@ -1,6 +1,9 @@
 //! Our side of a connection: what a server asks or announces outside an answer.
 
-use std::sync::Arc;
+use std::{
+    sync::{Arc, Mutex, PoisonError},
+    time::Duration,
+};
 
 use gatewright_core::{CatalogLink, Revision};
 use rmcp::{
@@ -13,7 +16,10 @@ use rmcp::{
     service::{InboundStreamOrigin, NotificationContext, RequestContext, Service},
 };
 use serde_json::json;
-use tokio::sync::{Notify, oneshot};
+use tokio::{
+    sync::{Notify, oneshot},
+    time::Instant,
+};
 
 use crate::open_calls::{OpenCalls, Question, RELATED_TASK, Unasked};
 
@@ -24,7 +30,12 @@ pub(crate) struct Handler {
     pub(crate) calls: Arc<OpenCalls>,
     pub(crate) link: Arc<CatalogLink>,
     pub(crate) stale: Arc<Notify>,
+    /// Time of the last line in the log about a question that could be of several callers.
+    pub(crate) warned: Mutex<Option<Instant>>,
 }
+
+/// Time without another such line.
+const WARN_EVERY: Duration = Duration::from_secs(60);
 
 /// The capabilities that the gateway declares to every server. It can forward these; whether the caller of a call has them is known only
 /// when the server asks.
@@ -112,12 +123,24 @@ impl Service<RoleClient> for Handler {
 }
 
 impl Handler {
+    /// Returns `true` once in a while: an app asks as often as it likes.
+    fn may_warn(&self) -> bool {
+        let mut last = self.warned.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_due = last.is_none_or(|last| last.elapsed() >= WARN_EVERY);
+        if is_due {
+            *last = Some(Instant::now());
+        }
+        is_due
+    }
+
     fn refusal(&self, why: Unasked) -> ErrorData {
         match why {
             Unasked::NoCall => refused("no call is open, so there is nobody to ask", "NO_OPEN_CALL"),
             Unasked::Ambiguous => {
-                tracing::warn!(app.id = %self.id,
-                    "an app asked something while calls of several callers were open; for five minutes they take turns");
+                if self.may_warn() {
+                    tracing::warn!(app.id = %self.id,
+                        "an app asked something while calls of several callers were open; for five minutes they take turns");
+                }
                 refused(
                     "calls of several callers are open and nothing says which of them this belongs to; calls take turns for some time, try again",
                     "AMBIGUOUS_CALLER",
