@@ -15,7 +15,7 @@ const DEEPEST_CONDITION: usize = 1_000;
 const READING_STACK: usize = 128 * 1024 * 1024;
 /// Stack that evaluating a condition takes, and the part of it for each level.
 const EVALUATION_STACK: usize = 256 * 1024;
-const LEVEL_STACK: usize = if cfg!(debug_assertions) { 24 * 1024 } else { 6 * 1024 };
+const LEVEL_STACK: usize = if cfg!(debug_assertions) { 128 * 1024 } else { 16 * 1024 };
 
 /// Does `work` on a thread with the stack that reading policies needs. `None` if there is no such thread.
 pub(crate) fn with_stack<T: Send>(work: impl FnOnce() -> T + Send) -> Option<T> {
