@@ -6,7 +6,7 @@ use gatewright_testing::{Mcp, McpBuilder, RpcRequest};
 use gatewright_upstream::Sessions;
 use serde_json::{Value, json};
 
-use crate::support::{Bench, LONG, environment, hanging, server, text};
+use crate::support::{Bench, LONG, environment, hanging, sent_requests, server, text};
 
 /// A client of the newer era.
 fn newer(client: McpBuilder) -> McpBuilder {
@@ -130,7 +130,7 @@ async fn roots_are_those_of_the_caller_and_a_caller_that_cannot_be_asked_has_non
     let stateless = bench.connect(newer).await;
     for client in [&without, &stateless] {
         assert_eq!(roots(client).await, json!({"roots": []}));
-        assert!(client.server_requests().is_empty());
+        assert!(sent_requests(client).is_empty());
     }
 }
 

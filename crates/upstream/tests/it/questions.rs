@@ -10,7 +10,7 @@ use gatewright_testing::{ElicitResult, Mcp, McpBuilder, RpcRequest};
 use gatewright_upstream::{Sessions, UpstreamConfig};
 use serde_json::{Value, json};
 
-use crate::support::{Bench, LONG, server, text};
+use crate::support::{Bench, LONG, sent_requests, server, text};
 
 fn newer(client: McpBuilder) -> McpBuilder {
     client.protocol_version("2026-07-28")
@@ -91,7 +91,7 @@ async fn a_newer_caller_answers_every_kind_of_question_of_an_older_server() {
     assert!(text(&client, "a:elicit").await.contains("Ada"));
     assert!(text(&client, "a:sample").await.contains("a sample"));
     assert!(text(&client, "a:roots").await.contains("file:///w/ada"));
-    assert!(client.server_requests().is_empty(), "nothing is asked with a request");
+    assert!(sent_requests(&client).is_empty(), "nothing is asked with a request");
 }
 
 #[tokio::test]

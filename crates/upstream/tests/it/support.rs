@@ -6,7 +6,7 @@ use gatewright_core::{
     App, AppFuture, AppHealth, AppOptions, Authorize, BearerToken, Gateway, GatewayConfig, Invoker,
     Principal, Registry, ToolNames, UserCredentials,
 };
-use gatewright_testing::{ElicitResult, Mcp, McpBuilder, PendingCall, RpcError};
+use gatewright_testing::{ElicitResult, Mcp, McpBuilder, PendingCall, RpcError, RpcRequest};
 use gatewright_upstream::{PerCallerApp, UpstreamApp, UpstreamConfig};
 use serde_json::{Value, json};
 
@@ -172,6 +172,12 @@ pub(crate) async fn text(client: &Mcp, tool: &str) -> String {
     let result = client.tools().call(tool, json!({})).await.unwrap();
     assert_eq!(result.error, None);
     result.text()
+}
+
+/// What the gateway asked a client with requests, and not in an answer, where a question has the gateway's key.
+pub(crate) fn sent_requests(client: &Mcp) -> Vec<RpcRequest> {
+    let is_sent = |one: &RpcRequest| !one.id.as_str().is_some_and(|id| id.starts_with("question_"));
+    client.server_requests().into_iter().filter(is_sent).collect()
 }
 
 /// The JSON-RPC error of a call.
