@@ -7,6 +7,7 @@ mod login;
 mod operate;
 mod pins;
 mod policy;
+mod probing;
 mod testing;
 
 use std::{net::IpAddr, path::PathBuf};
@@ -23,6 +24,7 @@ pub use login::{LoginArgs, LogoutArgs};
 pub use operate::{HealthArgs, ManArgs, Reference};
 pub use pins::{PinsArgs, PinsCommand};
 pub use policy::{PolicyArgs, PolicyCommand, PolicyExplainArgs, PolicyTestArgs, time};
+pub use probing::{CalledServerArgs, FailOn, FuzzArgs, ProbeArgs, TestCommand};
 pub use testing::{
     MockArgs, MockCimdArgs, MockCommand, MockOAuthArgs, TestArgs, TestFormat, TokenArgs, TokenUser,
 };
@@ -105,7 +107,7 @@ pub enum Command {
     /// Measure the quality of the search for tools.
     Eval(EvalArgs),
     /// Run test suites (YAML or JSON) against an MCP server in any language.
-    Test(TestArgs),
+    Test(Box<TestArgs>),
     /// Run a mock server for tests: an authorization server, or client metadata documents.
     Mock(MockArgs),
     /// Print a signed test token, valid or invalid on purpose; or revoke a token of running servers.

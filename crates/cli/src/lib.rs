@@ -90,7 +90,7 @@ async fn run(command: Command) -> anyhow::Result<ExitCode> {
         Command::Login(args) => commands::login::run(args).await,
         Command::Logout(args) => commands::login::out(args).await,
         Command::Eval(args) => commands::eval::run(args).await,
-        Command::Test(args) => commands::test::run(args).await,
+        Command::Test(args) => commands::test::run(*args).await,
         Command::Mock(args) => commands::mock::run(args).await,
         Command::Token(args) => commands::token::run(&args).await,
         Command::Schema { suite } => commands::schema::run(suite),

@@ -23,6 +23,8 @@
 //! Each module uses only modules below it; `tests/it/layers.rs` checks that.
 //!
 //! ```text
+//! probe        a probe of a stranger's server, with grades
+//! fuzz         calls of tools with inputs from their schemas
 //! suite        suites in YAML: format, validation, runs, reports
 //! example      the server of the examples in this documentation
 //! fixture      test attribute, options, hooks, failure reports
@@ -45,11 +47,15 @@ mod cassette;
 mod client;
 mod example;
 mod fixture;
+#[cfg(feature = "suites")]
+pub mod fuzz;
 #[cfg(feature = "http-mock")]
 pub mod http_mock;
 pub mod matchers;
 #[cfg(feature = "oauth")]
 mod mock_oauth;
+#[cfg(feature = "suites")]
+pub mod probe;
 mod protocol;
 mod server;
 mod shapes;

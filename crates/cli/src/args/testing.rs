@@ -6,7 +6,7 @@ use clap::{Args, Subcommand, ValueEnum};
 use gatewright_testing::{Algorithm, Defect, Endpoint, Fault, RecordMode};
 use serde_json::Value;
 
-use super::TokenCommand;
+use super::{TokenCommand, probing::TestCommand};
 
 /// `gatewright mock`.
 #[derive(Debug, Args)]
@@ -261,8 +261,10 @@ fn fault(text: &str) -> Result<(Endpoint, Fault), String> {
 ///
 /// Exit codes: 0 every test passed, 1 a test failed, 2 a suite file or the command line is invalid, or no test was selected.
 #[derive(Debug, Args)]
-#[command(verbatim_doc_comment)]
+#[command(verbatim_doc_comment, args_conflicts_with_subcommands = true, subcommand_negates_reqs = true)]
 pub struct TestArgs {
+    #[command(subcommand)]
+    pub command: Option<TestCommand>,
     /// Suite files, or directories: every file in or below them whose name ends in suite.yaml, suite.yml or suite.json.
     #[arg(required = true, value_name = "FILE")]
     pub files: Vec<PathBuf>,

@@ -1,8 +1,10 @@
 //! `gatewright test`: runs test suites against an MCP server in any language, with `gatewright_testing::suite`. `rerun` decides
-//! when `--watch` runs them again, `reports` prints and writes what they find.
+//! when `--watch` runs them again, `reports` prints and writes what they find. `fuzz` and `probe` need no suite.
 
 mod files;
+mod fuzz;
 mod last_failed;
+mod probe;
 mod reports;
 mod rerun;
 
@@ -19,15 +21,20 @@ use rerun::Rerun;
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    args::TestArgs,
+    args::{TestArgs, TestCommand},
     environment::environment,
     exit::{self, BadConfig},
     output::{errln, outln},
     signals::stop_signal,
 };
 
-/// Runs suites, once or until stopped.
+/// Runs suites, once or until stopped, or what needs none.
 pub async fn run(args: TestArgs) -> anyhow::Result<ExitCode> {
+    match args.command {
+        Some(TestCommand::Fuzz(args)) => return fuzz::run(args).await,
+        Some(TestCommand::Probe(args)) => return probe::run(args).await,
+        None => {}
+    }
     let stop = stop_signal()?;
     let options = options(&args, &stop);
     if !args.watch {

@@ -95,6 +95,8 @@ mod policies;
 #[cfg(test)]
 mod presented;
 #[cfg(test)]
+mod probed;
+#[cfg(test)]
 mod production;
 #[cfg(test)]
 mod production_check;

@@ -111,6 +111,7 @@ impl McpBuilder {
                 client_info: json!({"name": "gatewright-testing", "version": env!("CARGO_PKG_VERSION")}),
                 timeout: Duration::from_secs(30),
                 strict: Strict::default(),
+                observe: false,
                 transport,
                 startup: None,
             },
@@ -188,6 +189,13 @@ impl McpBuilder {
     /// [`Strict::except`] some. An answer that breaks one fails with [`ClientError::Shape`]. Default: all.
     pub fn strict(mut self, strict: impl Into<Strict>) -> Self {
         self.settings.strict = strict.into();
+        self
+    }
+
+    /// Keeps violations of all rules for `Mcp::take_violations`; no call fails with them.
+    #[cfg(feature = "suites")]
+    pub(crate) fn observe(mut self) -> Self {
+        (self.settings.strict, self.settings.observe) = (Strict::default(), true);
         self
     }
 

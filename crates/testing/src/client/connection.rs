@@ -1,6 +1,9 @@
 //! One connection: a transport, the requests that wait for a response, and a task that sorts incoming messages.
 
-use std::{sync::Arc, time::SystemTime};
+use std::{
+    sync::Arc,
+    time::{Duration, SystemTime},
+};
 
 use serde_json::{Value, json};
 use tokio::{sync::mpsc, task::JoinHandle};
@@ -15,6 +18,9 @@ use crate::{
     base::{lock, text::shorten},
     protocol::{ClientError, Notification, RpcRequest, RpcResponse},
 };
+
+/// Time to send a cancellation.
+const CANCEL: Duration = Duration::from_secs(1);
 
 pub(super) struct Connection {
     pub(super) transport: Arc<dyn Transport>,
@@ -38,7 +44,9 @@ impl Connection {
         if !self.transport.cancel(id) {
             let params = json!({"requestId": id, "reason": "the test waits no longer"});
             let cancel = json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": params});
-            let _ = self.transport.send(Outgoing::message(&cancel)).await;
+            // A server that reads nothing blocks the pipe.
+            let sending = self.transport.send(Outgoing::message(&cancel));
+            let _ = tokio::time::timeout(CANCEL, sending).await;
         }
     }
 }

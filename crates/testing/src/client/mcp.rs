@@ -106,6 +106,24 @@ impl Mcp {
         self.engine.recorder.shapes.untold()
     }
 
+    /// Violations since the last time that were not the error of a call.
+    #[cfg(feature = "suites")]
+    pub(crate) fn take_violations(&self) -> Vec<Violation> {
+        self.engine.recorder.shapes.take()
+    }
+
+    /// Forgets what the client recorded: a run of many calls keeps none of it.
+    #[cfg(feature = "suites")]
+    pub(crate) fn forget(&self) {
+        let recorder = &self.engine.recorder;
+        self.engine.trace.clear();
+        recorder.logs.clear();
+        recorder.notifications.clear();
+        recorder.shapes.clear();
+        recorder.requests.clear();
+        lock(&recorder.not_json).clear();
+    }
+
     /// Mocked responses, returned instead of the server's.
     pub fn mock(&self) -> &Mocks {
         &self.engine.mocks

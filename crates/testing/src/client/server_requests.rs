@@ -41,6 +41,12 @@ impl ServerRequests {
         self.count.send_modify(|count| *count += 1);
     }
 
+    /// Removes all requests.
+    #[cfg(feature = "suites")]
+    pub(super) fn clear(&self) {
+        lock(&self.all).clear();
+    }
+
     /// Waits for `count` requests of `method`, counting earlier ones.
     pub(super) async fn wait_for(
         &self,

@@ -13,6 +13,8 @@ pub(super) struct Settings {
     pub(super) timeout: Duration,
     /// The rules for messages of the server.
     pub(super) strict: Strict,
+    /// Violations are kept, and no call fails with them.
+    pub(super) observe: bool,
     /// The name of the transport, for errors.
     pub(super) transport: &'static str,
     pub(super) startup: Option<Startup>,

@@ -25,6 +25,8 @@ pub(crate) struct Checker {
     strict: Strict,
     /// The capabilities of the client.
     offered: Value,
+    /// Answers fail with no violation.
+    observes: bool,
     state: Mutex<State>,
 }
 
@@ -49,8 +51,8 @@ impl State {
 }
 
 impl Checker {
-    pub(crate) fn new(strict: Strict, offered: Value) -> Self {
-        Self { strict, offered, state: Mutex::default() }
+    pub(crate) fn new(strict: Strict, offered: Value, observes: bool) -> Self {
+        Self { strict, offered, observes, state: Mutex::default() }
     }
 
     /// Starts a connection: `version` was negotiated, and the server declared these capabilities.
@@ -78,6 +80,9 @@ impl Checker {
         }
         found.retain(|one| self.strict.checks(one.rule));
         state.keep(found);
+        if self.observes {
+            return Ok(());
+        }
         let untold = std::mem::take(&mut state.untold);
         drop(state);
         told(untold, Some(request), &response.raw).map_or(Ok(()), Err)
@@ -126,6 +131,20 @@ impl Checker {
     /// All violations, oldest first; the first 100.
     pub(crate) fn all(&self) -> Vec<Violation> {
         lock(&self.state).all.clone()
+    }
+
+    /// Violations that no call has failed with.
+    #[cfg(feature = "suites")]
+    pub(crate) fn take(&self) -> Vec<Violation> {
+        std::mem::take(&mut lock(&self.state).untold)
+    }
+
+    /// Forgets all violations.
+    #[cfg(feature = "suites")]
+    pub(crate) fn clear(&self) {
+        let mut state = lock(&self.state);
+        state.all.clear();
+        state.untold.clear();
     }
 
     /// The error of violations that no call has failed with.

@@ -21,6 +21,8 @@ mod expectations;
 #[cfg(test)]
 mod fixtures;
 #[cfg(test)]
+mod fuzz;
+#[cfg(test)]
 mod http_cassettes;
 #[cfg(test)]
 mod http_mock_failures;
@@ -48,6 +50,8 @@ mod mocks;
 mod oauth;
 #[cfg(test)]
 mod oauth_dpop;
+#[cfg(test)]
+mod probe;
 #[cfg(test)]
 mod servers;
 #[cfg(test)]

@@ -85,7 +85,7 @@ impl Engine {
         headers: SharedHeaders,
     ) -> Arc<Self> {
         let not_yet = ClientError::Closed("not connected yet".into());
-        let shapes = Checker::new(settings.strict.clone(), settings.capabilities.clone());
+        let shapes = Checker::new(settings.strict.clone(), settings.capabilities.clone(), settings.observe);
         Arc::new(Self {
             timeout: Mutex::new(settings.timeout),
             settings,

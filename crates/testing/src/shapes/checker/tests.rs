@@ -4,7 +4,7 @@ use super::*;
 
 /// A checker of a connection with all capabilities.
 fn checker(version: &str) -> Checker {
-    let checker = Checker::new(Strict::default(), json!({"elicitation": {}}));
+    let checker = Checker::new(Strict::default(), json!({"elicitation": {}}), false);
     let declared = json!({"tools": {}, "prompts": {}, "resources": {}, "logging": {}, "completions": {}});
     checker.begin(version, &declared);
     checker
@@ -192,7 +192,7 @@ fn exceptions_and_off_accept_what_they_name() {
         (Strict::except([Rule::InputSchema]), true),
         (Strict::except([Rule::OutputSchema]), false),
     ] {
-        let checker = Checker::new(strict, json!({}));
+        let checker = Checker::new(strict, json!({}), false);
         checker.begin("2025-11-25", &json!({"tools": {}}));
         assert_eq!(checker.answer(&list, &result).is_ok(), accepts);
     }

@@ -185,6 +185,10 @@ impl Environment {
         ]
     }
 
+    pub(super) fn protocol_version(&self) -> Option<&str> {
+        self.protocol_version.as_deref()
+    }
+
     /// Creates a client, connected unless the server rejects it.
     pub(super) async fn client(
         &self,

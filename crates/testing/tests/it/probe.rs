@@ -1,0 +1,88 @@
+//! Probes of servers that misbehave in ways of their own.
+
+use std::time::{Duration, Instant};
+
+use gatewright_testing::{
+    fuzz::{Severity, Target},
+    probe::{Area, Grade, ProbeOptions, ProbeReport, probe, readable},
+};
+
+use crate::support::script;
+
+fn options() -> ProbeOptions {
+    let mut options = ProbeOptions::default();
+    options.fuzz.max_calls = Some(20);
+    options.fuzz.call_timeout = Duration::from_secs(5);
+    options
+}
+
+async fn of(server: &str, args: &[&str], options: &ProbeOptions) -> ProbeReport {
+    let args: Vec<String> = args.iter().map(|arg| (*arg).to_owned()).collect();
+    let target = Target::command(&script(server), &args, Duration::from_secs(30)).await.unwrap();
+    probe(&target, options).await
+}
+
+fn grade(report: &ProbeReport, area: Area) -> Option<Grade> {
+    report.areas.iter().find(|one| one.area == area).unwrap().grade
+}
+
+#[tokio::test]
+async fn grades_every_area_and_shows_the_request_of_each_finding() {
+    let report = of("fragile.mjs", &[], &options()).await;
+    assert!(report.is_reached() && report.stopped.is_none(), "{:?}", report.stopped);
+    assert_eq!(grade(&report, Area::Shapes), Some(Grade::A), "{:?}", report.findings);
+    assert_eq!(grade(&report, Area::Tools), Some(Grade::F), "{:?}", report.findings);
+    assert_eq!((grade(&report, Area::Auth), report.grade), (None, Some(Grade::F)));
+    let crash = report
+        .findings
+        .iter()
+        .find(|one| one.problem.contains("`get_crash`: the call ended the server"))
+        .unwrap();
+    assert_eq!(crash.request["params"]["name"], "get_crash");
+    let text = readable(&report);
+    for part in
+        ["fragile 1, revision 2025-11-25", "tools      F", "auth       –", "request: {\"jsonrpc\":\"2.0\""]
+    {
+        assert!(text.contains(part), "{part}: {text}");
+    }
+}
+
+#[tokio::test]
+async fn a_server_that_answers_nothing_is_reported_and_stopped() {
+    let mut options = options();
+    options.deadline = Some(Duration::from_secs(5));
+    let started = Instant::now();
+    let report = of("deaf.mjs", &[], &options).await;
+    assert!(started.elapsed() < Duration::from_secs(60), "{:?}", started.elapsed());
+    assert!(!report.is_reached() && report.stopped.is_some());
+}
+
+#[tokio::test]
+async fn a_server_that_stops_reading_after_the_handshake_does_not_hang_the_probe() {
+    let mut options = options();
+    options.fuzz.call_timeout = Duration::from_millis(500);
+    options.deadline = Some(Duration::from_secs(15));
+    let started = Instant::now();
+    let report = of("deaf.mjs", &["after-handshake"], &options).await;
+    assert!(started.elapsed() < Duration::from_secs(60), "{:?}", started.elapsed());
+    assert!(report.is_reached() && report.has(Severity::Error), "{:?}", report.findings);
+}
+
+#[tokio::test]
+async fn a_token_that_is_not_good_has_to_be_refused() {
+    // `tiny.mjs` asks for a token without telling where to get one.
+    let server =
+        gatewright_testing::Server::builder(script("tiny.mjs")).env("BREAK", "auth").start().await.unwrap();
+    let url = format!("{}/mcp", server.info().base_url);
+    let report = probe(&Target::url(&url).token(Some("good".into())), &options()).await;
+    let auth: Vec<&str> =
+        report.findings.iter().filter(|one| one.area == Area::Auth).map(|one| one.problem.as_str()).collect();
+    assert_eq!(auth, ["there is no protected resource metadata (RFC 9728)"]);
+    assert!(
+        report.findings.iter().all(|one| !one.request.to_string().contains("good")),
+        "no token in a report"
+    );
+    assert!(grade(&report, Area::Http).is_some() && report.is_reached());
+    let report = probe(&Target::url(&url), &options()).await;
+    assert!(report.stopped.unwrap().contains("--token"));
+}
