@@ -126,14 +126,14 @@ pub(crate) fn depth<'e>(condition: &'e Expr) -> Result<usize, String> {
         match expr.expr_kind() {
             ExprKind::Lit(_) | ExprKind::Var(_) | ExprKind::Slot(_) | ExprKind::Unknown(_) => {}
             ExprKind::If { test_expr, then_expr, else_expr } => {
-                [test_expr, then_expr, else_expr].into_iter().for_each(|part| below(&**part));
+                [test_expr, then_expr, else_expr].into_iter().for_each(|part| below(part));
             }
             ExprKind::And { left, right } | ExprKind::Or { left, right } => {
-                [left, right].into_iter().for_each(|part| below(&**part));
+                [left, right].into_iter().for_each(|part| below(part));
             }
             ExprKind::UnaryApp { arg, .. } => below(arg),
             ExprKind::BinaryApp { arg1, arg2, .. } => {
-                [arg1, arg2].into_iter().for_each(|part| below(&**part));
+                [arg1, arg2].into_iter().for_each(|part| below(part));
             }
             ExprKind::ExtensionFunctionApp { args, .. } => args.iter().for_each(below),
             ExprKind::GetAttr { expr, .. }

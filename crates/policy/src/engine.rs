@@ -295,7 +295,9 @@ enum Outcome {
 }
 
 fn outcome(evaluator: &Evaluator<'_>, rule: &Rule) -> Result<Outcome, String> {
-    match evaluating(rule.depth, || evaluator.partial_interpret(&rule.condition, &SlotEnv::new())) {
+    let interpret =
+        || evaluator.partial_interpret(&rule.condition, &SlotEnv::new()).map_err(|error| explained(&error));
+    match evaluating(rule.depth, interpret) {
         Ok(PartialValue::Value(Value { value: ValueKind::Lit(Literal::Bool(true)), .. })) => {
             Ok(Outcome::True)
         }
@@ -305,7 +307,7 @@ fn outcome(evaluator: &Evaluator<'_>, rule: &Rule) -> Result<Outcome, String> {
         Ok(PartialValue::Value(_)) => Err("its condition is neither true nor false".to_owned()),
         Ok(PartialValue::Residual(residual)) if is_never_true(&residual) => Ok(Outcome::False),
         Ok(PartialValue::Residual(_)) => Ok(Outcome::Open),
-        Err(error) => Err(explained(&error)),
+        Err(why) => Err(why),
     }
 }
 

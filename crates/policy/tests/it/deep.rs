@@ -6,8 +6,11 @@ use gatewright_policy::{Catalog, CedarPolicies, PolicyFile};
 
 use crate::decide::{Bank, caller};
 
+/// A name, the size that is within the limits, and the condition of a size.
+type Shape = (&'static str, usize, fn(usize) -> String);
+
 /// Conditions that are true: how far they go within the limits, and `n` times as far.
-const SHAPES: [(&str, usize, fn(usize) -> String); 10] = [
+const SHAPES: [Shape; 10] = [
     ("parentheses", 62, |n| format!("{}true{}", "(".repeat(n), ")".repeat(n))),
     ("sets", 62, |n| format!("{}{} != [1]", "[".repeat(n), "]".repeat(n))),
     ("records", 62, |n| format!("{}1{} != {{a: 1}}", "{a:".repeat(n), "}".repeat(n))),
