@@ -19,6 +19,7 @@ use gatewright_core::{
 };
 use serde_json::json;
 use tokio::sync::broadcast;
+use tokio_util::sync::CancellationToken;
 
 use super::{
     support::Served,
@@ -63,7 +64,7 @@ impl App for Older {
                 json!({"method": "elicitation/create", "params":
                 {"mode": "form", "message": "Who?", "requestedSchema": {"type": "object", "properties": {"name": {"type": "string"}}}}}),
             ));
-            let answer = ask(context.request(), question, &context.request().ct)
+            let answer = ask(context.request(), question, &CancellationToken::new())
                 .await
                 .map_err(|why| why.into_error())?;
             let ClientResult::ElicitResult(answer) = answer else { panic!("{answer:?}") };

@@ -53,7 +53,7 @@ impl ServerHandler for Asks {
         let schema = json!({"type": "object", "properties": {"name": {"type": "string"}}});
         let params = json!({"mode": "form", "message": "Who?", "requestedSchema": schema});
         let request = json!({"method": "elicitation/create", "params": params});
-        let answer = ask(&context, serde_json::from_value(request).unwrap(), &context.ct).await;
+        let answer = ask(&context, serde_json::from_value(request).unwrap(), &CancellationToken::new()).await;
         let text = match answer {
             Ok(answer) => serde_json::to_string(&answer).unwrap(),
             Err(why) => why.to_string(),
