@@ -1,6 +1,8 @@
 //! Code mode behind a gateway, over tools that answer as a test says.
 
 #[cfg(test)]
+mod addresses;
+#[cfg(test)]
 mod approvals;
 #[cfg(test)]
 mod approvals_in_plans;
