@@ -1,1 +1,0 @@
-//! Tests of OpenAPI apps from the outside.
