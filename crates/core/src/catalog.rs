@@ -3,12 +3,17 @@
 use gatewright_json::{Unreadable, count_values};
 use rmcp::{
     ErrorData, RoleClient, ServiceError,
-    model::{PaginatedRequestParams, Prompt, Resource, ResourceTemplate, ServerCapabilities, Tool},
+    model::{
+        ClientRequest, CustomResult, ListPromptsRequest, ListResourceTemplatesRequest, ListResourcesRequest,
+        ListToolsRequest, PaginatedRequestParams, Prompt, Resource, ResourceTemplate, ServerCapabilities,
+        ServerResult, Tool,
+    },
     service::Peer,
 };
-use serde::Serialize;
+use serde::{Serialize, de::DeserializeOwned};
+use serde_json::Value;
 
-use crate::bulk::off_thread;
+use crate::{CatalogFinding, bulk::off_thread, listable::parse_each};
 
 /// Tools, resources and prompts of an app, under its own names, in its own order.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -25,6 +30,8 @@ pub struct Catalog {
     pub templates: Vec<ResourceTemplate>,
     /// Prompts.
     pub prompts: Vec<Prompt>,
+    /// Items that could not be read, at most 100.
+    pub unread: Vec<CatalogFinding>,
     /// Bytes of all lists as JSON, where they were limited.
     pub bytes: usize,
 }
@@ -69,9 +76,41 @@ struct Meter {
     bytes: usize,
     values: usize,
     items: usize,
+    /// Items that could not be read.
+    unread: Vec<CatalogFinding>,
 }
 
+/// A list, and the member by which its items are known.
+type Named = (&'static str, &'static str);
+
 impl Meter {
+    /// Reads a page again whose items do not all parse, and keeps those that do.
+    async fn page_of_some<T: DeserializeOwned + Send + 'static>(
+        &mut self,
+        peer: &Peer<RoleClient>,
+        request: ClientRequest,
+        (list, key): Named,
+    ) -> Result<(Vec<T>, Option<String>), CatalogError> {
+        let ServerResult::CustomResult(CustomResult(Value::Object(mut page))) =
+            peer.send_request(request).await?
+        else {
+            return Err(ServiceError::UnexpectedResponse.into());
+        };
+        let next = page.get("nextCursor").and_then(Value::as_str).map(str::to_owned);
+        let Some(Value::Array(items)) = page.shift_remove(list) else {
+            return Err(ServiceError::UnexpectedResponse.into());
+        };
+        let items = self.count(list, items).await?;
+        let mut unread = std::mem::take(&mut self.unread);
+        let (items, unread) = off_thread(usize::MAX, move || {
+            let items = parse_each(key, items, &mut unread);
+            (items, unread)
+        })
+        .await;
+        self.unread = unread;
+        Ok((items, next))
+    }
+
     /// Counts one more page of `list`.
     async fn count<T: Serialize + Send + 'static>(
         &mut self,
@@ -113,15 +152,31 @@ fn too_large(list: &str, what: String) -> CatalogError {
 }
 
 macro_rules! all_pages {
-    ($peer:expr, $meter:expr, $method:ident, $field:ident, $list:literal) => {{
+    ($peer:expr, $meter:expr, $method:ident, $request:ident, $field:ident, $list:literal, $named:expr) => {{
         let mut items = Vec::new();
         let (mut cursor, mut pages) = (None, 0);
         loop {
-            let page =
-                $peer.$method(Some(PaginatedRequestParams::default().with_cursor(cursor.take()))).await?;
-            items.extend($meter.count($list, page.$field).await?);
+            let params = PaginatedRequestParams::default().with_cursor(cursor.take());
+            let next = match $peer.$method(Some(params.clone())).await {
+                Ok(page) => {
+                    items.extend($meter.count($list, page.$field).await?);
+                    page.next_cursor
+                }
+                // Some of its items are not as MCP says.
+                Err(ServiceError::UnexpectedResponse) => {
+                    let request = $request {
+                        method: Default::default(),
+                        params: Some(params),
+                        extensions: Default::default(),
+                    };
+                    let (some, next) = $meter.page_of_some($peer, request.into(), $named).await?;
+                    items.extend(some);
+                    next
+                }
+                Err(error) => return Err(error.into()),
+            };
             pages += 1;
-            match page.next_cursor {
+            match next {
                 Some(_) if pages == MOST_PAGES => {
                     return Err(too_large($list, format!("a list has more than {MOST_PAGES} pages")));
                 }
@@ -158,12 +213,21 @@ impl Catalog {
         limit: CatalogLimit,
     ) -> Result<Self, CatalogError> {
         let mut catalog = Self { capabilities, about: about(peer), ..Self::default() };
-        let mut meter = Meter { limit, bytes: 0, values: 0, items: 0 };
+        let mut meter = Meter { limit, bytes: 0, values: 0, items: 0, unread: Vec::new() };
         if catalog.capabilities.tools.is_some() {
-            catalog.tools = all_pages!(peer, meter, list_tools, tools, "tools");
+            catalog.tools =
+                all_pages!(peer, meter, list_tools, ListToolsRequest, tools, "tools", ("tools", "name"));
         }
         if catalog.capabilities.resources.is_some() {
-            catalog.resources = all_pages!(peer, meter, list_resources, resources, "resources");
+            catalog.resources = all_pages!(
+                peer,
+                meter,
+                list_resources,
+                ListResourcesRequest,
+                resources,
+                "resources",
+                ("resources", "uri")
+            );
             // Servers without templates often leave the method out.
             catalog.templates = match Self::templates(peer, &mut meter).await {
                 Err(CatalogError::Service(ServiceError::McpError(_))) => Vec::new(),
@@ -171,9 +235,18 @@ impl Catalog {
             };
         }
         if catalog.capabilities.prompts.is_some() {
-            catalog.prompts = all_pages!(peer, meter, list_prompts, prompts, "prompts");
+            catalog.prompts = all_pages!(
+                peer,
+                meter,
+                list_prompts,
+                ListPromptsRequest,
+                prompts,
+                "prompts",
+                ("prompts", "name")
+            );
         }
         catalog.bytes = meter.bytes;
+        catalog.unread = meter.unread;
         Ok(catalog)
     }
 
@@ -181,7 +254,15 @@ impl Catalog {
         peer: &Peer<RoleClient>,
         meter: &mut Meter,
     ) -> Result<Vec<ResourceTemplate>, CatalogError> {
-        Ok(all_pages!(peer, meter, list_resource_templates, resource_templates, "templates"))
+        Ok(all_pages!(
+            peer,
+            meter,
+            list_resource_templates,
+            ListResourceTemplatesRequest,
+            resource_templates,
+            "templates",
+            ("resourceTemplates", "uriTemplate")
+        ))
     }
 }
 

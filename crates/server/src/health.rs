@@ -55,7 +55,14 @@ fn report(gate: &RequestGate, reasons: bool) -> (StatusCode, Value) {
                 starting = true;
                 json!({"status": "starting"})
             }
-            AppHealth::Up => json!({"status": "up", "tools": entry.app.catalog().tools.len()}),
+            AppHealth::Up => {
+                let mut up = json!({"status": "up", "tools": entry.app.catalog().tools.len()});
+                let found = snapshot.findings(&entry.id);
+                if !found.is_empty() {
+                    up["findings"] = if reasons { json!(found) } else { json!(found.len()) };
+                }
+                up
+            }
             AppHealth::Down(why) => {
                 down.push(entry.id.to_string());
                 if reasons {

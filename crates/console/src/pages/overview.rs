@@ -71,6 +71,7 @@ async fn attention(state: &ConsoleState, hour: &HourSummary, others: &[Report]) 
     }
     items.extend(configuration(state));
     items.extend(held_back(state));
+    items.extend(findings(state));
     items.extend(waiting(state).await);
     for (code, count) in &hour.refused {
         items.push(html! {
@@ -152,6 +153,19 @@ fn held_back(state: &ConsoleState) -> Option<Markup> {
     (count > 0).then(|| {
         html! { (warn("pins")) " " a href="/console/pins" { (text::count(count, "tool")) } " changed or new since they were approved, and held back." }
     })
+}
+
+/// Items of apps that clients are not shown as they are offered.
+fn findings(state: &ConsoleState) -> Vec<Markup> {
+    let snapshot = state.operator.gateway().registry().operator_snapshot();
+    let all = snapshot.apps.iter().flat_map(|app| snapshot.findings(&app.id).iter().map(move |one| (app, one)));
+    let items = all.take(MOST_NAMED).map(|(app, one)| {
+        html! {
+            (warn(if one.is_left_out { "left out" } else { "changed" })) " " code { (text::line(&one.item, 100)) } " of app "
+            strong { (text::line(&app.id, 64)) } ": " (text::line(&one.problem, 300))
+        }
+    });
+    items.collect()
 }
 
 /// Approvals and runs that wait for somebody.

@@ -10,7 +10,7 @@ use rmcp::{
 };
 
 use super::Gateway;
-use crate::{AccessMode, Caller, DirectAccess, Listed, ToolEntry, cursor};
+use crate::{AccessMode, Caller, DirectAccess, Era, Listed, ToolEntry, cursor, listable::for_sessions};
 
 type Page<'a> = Option<&'a PaginatedRequestParams>;
 
@@ -45,7 +45,10 @@ impl Gateway {
         let (part, next) = cursor::page("tools/list", &apps, |tool| &tool.name, page, size)?;
         let shows_own = page.is_none_or(|page| page.cursor.is_none()) && mode != Some(AccessMode::Direct);
         let own = own.iter().filter(|_| shows_own).flat_map(|tools| tools.iter());
-        let items = own.chain(part.iter().map(|tool| &tool.tool)).cloned().collect();
+        let mut items: Vec<_> = own.chain(part.iter().map(|tool| &tool.tool)).cloned().collect();
+        if !Era::of(context).is_stateless() {
+            items.iter_mut().for_each(for_sessions);
+        }
         paged!(self, context, ListToolsResult, items, next)
     }
 

@@ -1,9 +1,9 @@
 //! One app of the registry, and the options under which it is listed and called.
 
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, HashSet},
     sync::{
-        Arc,
+        Arc, Mutex, PoisonError,
         atomic::{AtomicBool, Ordering},
     },
     time::Duration,
@@ -13,7 +13,8 @@ use tokio::time::Instant;
 use tokio_util::task::TaskTracker;
 
 use crate::{
-    App, AppHealth, Caller, Catalog, PerCaller, SchemaMode, ScopeRule, ToolOverride, UriPattern,
+    App, AppHealth, Caller, Catalog, CatalogFinding, PerCaller, SchemaMode, ScopeRule, ToolOverride,
+    UriPattern,
     access::{all_scopes, scopes_of_uri},
     names::underscore,
 };
@@ -83,6 +84,8 @@ pub struct AppEntry {
     added: Instant,
     /// The log names a URI of the app that is left out.
     named_own_uri: Arc<AtomicBool>,
+    /// Findings about its catalog that the log has.
+    logged: Arc<Mutex<HashSet<CatalogFinding>>>,
     /// Requests it is working on.
     pub(crate) open: TaskTracker,
 }
@@ -96,6 +99,7 @@ impl AppEntry {
             rules,
             added: Instant::now(),
             named_own_uri: Arc::default(),
+            logged: Arc::default(),
             options: Arc::new(options),
             open: TaskTracker::new(),
         }
@@ -133,6 +137,25 @@ impl AppEntry {
             let uri: String = uri.chars().take(200).collect();
             tracing::warn!(app.id = %self.id, uri,
                 "an app lists a URI of the scheme `gatewright`, which is the gateway's own; such resources and templates are left out");
+        }
+    }
+
+    /// Logs, once each, what clients are not shown as the app offers it; at most a thousand findings of one app.
+    pub(super) fn log_findings(&self, found: &[CatalogFinding]) {
+        const MOST_LOGGED: usize = 1_000;
+        let mut logged = self.logged.lock().unwrap_or_else(PoisonError::into_inner);
+        for finding in found {
+            if logged.len() >= MOST_LOGGED || !logged.insert(finding.clone()) {
+                continue;
+            }
+            let CatalogFinding { item, problem, is_left_out } = finding;
+            let message = match is_left_out {
+                true => "an app offers an item that clients cannot read; it is left out",
+                false => {
+                    "an app offers an item with a part that clients cannot read; it is offered without that part"
+                }
+            };
+            tracing::warn!(app.id = %self.id, item = ?item, problem = ?problem, "{message}");
         }
     }
 

@@ -9,8 +9,9 @@ use rmcp::model::{JsonObject, Tool};
 
 use super::entry::AppEntry;
 use crate::{
-    Catalog, PinState, Pins,
+    Catalog, CatalogFinding, PinState, Pins,
     hidden_text::clean_tool,
+    listable::{MOST_FINDINGS, Names, mend, object_schema, output_problem},
     reshape::{FixedArguments, Reshaped},
 };
 
@@ -27,11 +28,40 @@ pub(super) struct Offered {
     pub(super) is_changed: bool,
 }
 
+impl Offered {
+    /// Mends the tool as it is listed, and the schema that its arguments have to fit, which allows the same objects as before.
+    fn mend(&mut self) -> Result<(), String> {
+        mend(&mut self.tool)?;
+        object_schema(&mut self.schema)
+    }
+}
+
 /// The tools of `catalog`, a catalog of `entry`. Those that the operator renamed come first, so that no other takes their names; a tool under a
-/// name that is given to one that is not there is left out, for callers take it for that one.
-pub(super) fn offered(entry: &AppEntry, catalog: &Catalog, pins: &Pins) -> Vec<Offered> {
-    let mut tools: Vec<Offered> =
-        catalog.tools.iter().filter_map(|tool| offered_as(entry, tool, pins)).collect();
+/// name that is given to one that is not there is left out, for callers take it for that one. Adds to `found` what clients could not read.
+pub(super) fn offered(
+    entry: &AppEntry,
+    catalog: &Catalog,
+    pins: &Pins,
+    found: &mut Vec<CatalogFinding>,
+) -> Vec<Offered> {
+    let mut names = Names::default();
+    let mut tools: Vec<Offered> = Vec::with_capacity(catalog.tools.len());
+    for tool in &catalog.tools {
+        let mut note = |finding| {
+            if found.len() < MOST_FINDINGS {
+                found.push(finding);
+            }
+        };
+        let Some(mut offered) = offered_as(entry, tool, pins) else { continue };
+        if let Err(problem) = names.take(&tool.name).and_then(|()| offered.mend()) {
+            note(CatalogFinding::left_out(&tool.name, problem));
+            continue;
+        }
+        if let Some(problem) = output_problem(&offered.tool) {
+            note(CatalogFinding::mended(&tool.name, problem));
+        }
+        tools.push(offered);
+    }
     let given =
         entry.options.tools.iter().filter_map(|(own, over)| Some((over.name.as_deref()?, own.as_str())));
     let given: HashMap<&str, &str> = given.collect();

@@ -16,8 +16,9 @@ use super::{
     prefixes::Prefixes,
 };
 use crate::{
-    Catalog, InputSchema, Pins, PolicyObject, PolicyResource, ToolEntry, ToolMeta, ToolNames,
+    Catalog, CatalogFinding, InputSchema, Pins, PolicyObject, PolicyResource, ToolEntry, ToolMeta, ToolNames,
     hidden_text::clean_words,
+    listable::mend_annotations,
     names::{clipped, is_own_uri, underscore},
     tool_settings::listed,
 };
@@ -62,6 +63,7 @@ impl PublicKey for Resource {
 
     fn clean(&mut self) {
         clean_words(&mut self.title, &mut self.description);
+        mend_annotations(&mut self.annotations);
     }
 
     fn set_key(&mut self, key: String) {
@@ -88,6 +90,7 @@ impl PublicKey for ResourceTemplate {
 
     fn clean(&mut self) {
         clean_words(&mut self.title, &mut self.description);
+        mend_annotations(&mut self.annotations);
     }
 
     fn set_key(&mut self, key: String) {
@@ -138,6 +141,7 @@ pub struct Snapshot {
     /// Tools by public name.
     pub tools: Vec<Arc<ToolEntry>>,
     by_name: HashMap<String, Arc<ToolEntry>>,
+    findings: HashMap<Arc<str>, Vec<CatalogFinding>>,
     /// Resources by public URI.
     pub resources: Vec<Owned<Resource>>,
     /// Templates by public URI template.
@@ -155,6 +159,11 @@ impl Snapshot {
     /// A tool by either spelling of its public name.
     pub fn tool(&self, name: &str) -> Option<&Arc<ToolEntry>> {
         self.by_name.get(name)
+    }
+
+    /// Items of an app that clients are not shown as it offers them, at most 100.
+    pub fn findings(&self, app: &str) -> &[CatalogFinding] {
+        self.findings.get(app).map(Vec::as_slice).unwrap_or_default()
     }
 
     /// An app by id.
@@ -204,7 +213,12 @@ pub(super) fn build(
     let mut snapshot = Snapshot::default();
     let mut tools: BTreeMap<String, (&AppEntry, Offered, usize)> = BTreeMap::new();
     for (entry, catalog) in catalogs {
-        let all = offered(entry, catalog, pins);
+        let mut found = catalog.unread.clone();
+        let all = offered(entry, catalog, pins, &mut found);
+        entry.log_findings(&found);
+        if !found.is_empty() {
+            snapshot.findings.insert(entry.id.clone(), found);
+        }
         let common = common_beginning(all.iter().map(|offered| description(&offered.tool))).to_owned();
         for offered in all {
             let tool = &offered.tool;

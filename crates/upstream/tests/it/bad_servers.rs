@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use gatewright_core::{App as _, AppHealth};
-use gatewright_testing::{Rule, Strict, expect};
+use gatewright_testing::expect;
 use gatewright_upstream::{Secret, UpstreamApp, UpstreamConfig};
 use serde_json::json;
 
@@ -147,13 +147,37 @@ async fn an_answer_that_is_not_mcp_is_an_error_and_not_a_hang() {
 }
 
 #[tokio::test]
-async fn a_tool_with_an_invalid_schema_is_kept_and_hides_no_other() {
-    let bench = Bench::new();
-    bench.add("a", server(&["--bad-schema"])).await;
-    let client = bench.connect(|client| client.strict(Strict::except([Rule::InputSchema]))).await;
-    let tools = client.tools().list().await.unwrap();
-    expect(&tools).to_contain_tool("a:broken");
-    expect(&tools).to_contain_tool("a:echo");
+async fn tools_that_clients_cannot_read_are_mended_or_left_out_and_cost_no_other_its_place() {
+    for flags in [&["--bad-schema"][..], &["--bad-schema", "--discover"]] {
+        let bench = Bench::new();
+        bench.add("a", server(flags)).await;
+        // Its client checks every list against the schema of its revision.
+        let client = bench.client().await;
+        let tools = client.tools().list().await.unwrap();
+        for name in ["a:echo", "a:open", "a:list", "a:hint"] {
+            expect(&tools).to_contain_tool(name);
+        }
+        for name in ["a:broken", "a:flag", "a:text", "a:"] {
+            assert!(!tools.iter().any(|tool| tool.name == name), "{name}");
+        }
+        assert_eq!(tools.iter().filter(|tool| tool.name == "a:echo").count(), 1);
+        assert!(text(&client, "a:echo").await.contains("echo"));
+        let snapshot = bench.registry.operator_snapshot();
+        let mut told: Vec<_> =
+            snapshot.findings("a").iter().map(|one| (one.item.as_str(), one.is_left_out)).collect();
+        told.sort_unstable();
+        let expected = [
+            ("", true),
+            ("broken", true),
+            ("echo", true),
+            ("flag", true),
+            ("hint", false),
+            ("list", false),
+            ("text", true),
+        ];
+        assert_eq!(told, expected, "{flags:?}");
+        bench.registry.shutdown().await;
+    }
 }
 
 #[tokio::test]

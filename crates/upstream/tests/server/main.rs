@@ -248,7 +248,16 @@ impl Server {
                 tools.push(tool("update"));
             }
             if self.bad_schema {
-                tools.push(json!({"name": "broken", "inputSchema": {"type": "no-such-type"}}));
+                tools.extend([
+                    json!({"name": "broken", "inputSchema": {"type": "no-such-type"}}),
+                    json!({"name": "flag", "inputSchema": true}),
+                    json!({"name": "text", "inputSchema": {"type": "string"}}),
+                    json!({"name": "open", "inputSchema": {"properties": {"any": true}}}),
+                    json!({"name": "list", "inputSchema": {"type": "object"}, "outputSchema": {"type": "array"}}),
+                    json!({"name": "hint", "inputSchema": {"type": "object"}, "annotations": {"readOnlyHint": "yes"}}),
+                    json!({"name": "echo", "inputSchema": {"type": "object"}}),
+                    json!({"name": "", "inputSchema": {"type": "object"}}),
+                ]);
             }
         }
         let to = (from + 100).min(self.more);
