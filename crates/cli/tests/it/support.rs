@@ -102,6 +102,16 @@ impl Demo {
         body["result"].clone()
     }
 
+    /// Subscribes to every listed resource, and unsubscribes. Returns their number.
+    pub async fn follow_all(&self) -> usize {
+        let listed = self.mcp.resources().list().await.unwrap();
+        for resource in &listed {
+            self.mcp.resources().subscribe(&resource.uri).await.unwrap();
+            self.mcp.resources().unsubscribe(&resource.uri).await.unwrap();
+        }
+        listed.len()
+    }
+
     /// The tools of `tools/list`.
     pub async fn listed(&self) -> Vec<Tool> {
         self.mcp.tools().list().await.unwrap()

@@ -23,6 +23,11 @@ async fn codecall_only_lists_the_four_and_refuses_direct_calls(demo: Demo) {
 }
 
 #[gatewright_testing::test]
+async fn every_listed_resource_can_be_subscribed_to_as_the_capabilities_declare(demo: Demo) {
+    assert!(demo.follow_all().await > 0);
+}
+
+#[gatewright_testing::test]
 async fn metadata_driven_lists_everything_and_code_mode_reaches_it_too(gateways: Gateways) {
     let demo = gateways.demo(json!({"mode": "metadata_driven"})).await;
     let listed = demo.listed().await;

@@ -6,9 +6,9 @@ use rmcp::{
     ErrorData, RoleServer,
     model::{
         CallToolRequestParams, CallToolResponse, CancelTaskParams, CompleteRequestParams, CompleteResult,
-        CompletionInfo, GetPromptRequestParams, GetPromptResponse, GetTaskParams, GetTaskResult, JsonObject,
-        LoggingLevel, ReadResourceRequestParams, ReadResourceResponse, Reference, ServerCapabilities,
-        UpdateTaskParams,
+        CompletionInfo, ErrorCode, GetPromptRequestParams, GetPromptResponse, GetTaskParams, GetTaskResult,
+        JsonObject, LoggingLevel, ReadResourceRequestParams, ReadResourceResponse, Reference,
+        ServerCapabilities, UpdateTaskParams,
     },
     service::RequestContext,
 };
@@ -282,11 +282,23 @@ impl Permitted<ResourceItem> {
 impl Permitted<SubscribedItem> {
     /// Subscribes to changes. The content is decided on when it is read.
     pub(crate) async fn subscribe(&self) -> Result<(), ErrorData> {
-        self.owner.app.subscribe(self.local.clone(), &self.permit).await
+        self.settle(self.owner.app.subscribe(self.local.clone(), &self.permit).await)
     }
 
     pub(crate) async fn unsubscribe(&self) -> Result<(), ErrorData> {
-        self.owner.app.unsubscribe(self.local.clone(), &self.permit).await
+        self.settle(self.owner.app.unsubscribe(self.local.clone(), &self.permit).await)
+    }
+
+    /// The answer of an app, for the capability that the gateway declares: an app that does not declare it, and does not know the method,
+    /// announces no changes.
+    fn settle(&self, answer: Result<(), ErrorData>) -> Result<(), ErrorData> {
+        let catalog = self.owner.app.catalog();
+        let resources = catalog.capabilities.resources.as_ref();
+        let is_declared = resources.is_some_and(|resources| resources.subscribe == Some(true));
+        match answer {
+            Err(error) if error.code == ErrorCode::METHOD_NOT_FOUND && !is_declared => Ok(()),
+            answer => answer,
+        }
     }
 }
 
