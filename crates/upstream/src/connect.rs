@@ -22,6 +22,7 @@ use crate::{
     http::{self, SseTransport},
     http_client::UpstreamHttpClient,
     open_calls::{OpenCalls, Tap},
+    sessions::Sessions,
     stdio::{InputLost, Process, StdioTransport},
     task_tools::TaskTools,
     upstream::Upstream,
@@ -81,6 +82,7 @@ pub(crate) async fn connect(shared: &Arc<Upstream>, era: Era) -> Result<Live, No
         calls: calls.clone(),
         stale,
         task_tools: task_tools_of_it,
+        sessions: Sessions::default(),
         limit,
         input_lost: None,
     };
@@ -100,7 +102,8 @@ pub(crate) async fn connect(shared: &Arc<Upstream>, era: Era) -> Result<Live, No
             let headers = config.request_headers().map_err(|bad| failed(bad.problem))?;
             let client = http::client(config).map_err(failed)?;
             let (id, user) = (shared.id.clone(), shared.user.clone());
-            let client = UpstreamHttpClient { id, inner: client, user, task_tools, calls };
+            let sessions = starting.sessions.clone();
+            let client = UpstreamHttpClient { id, inner: client, user, task_tools, calls, sessions };
             starting.shake_hands(http::streamable(client, config, headers), None).await
         }
         TransportType::Sse => {
@@ -138,6 +141,7 @@ struct Starting<'a> {
     calls: Arc<OpenCalls>,
     stale: Arc<Notify>,
     task_tools: Arc<TaskTools>,
+    sessions: Sessions,
     limit: Duration,
     input_lost: Option<InputLost>,
 }
@@ -193,6 +197,7 @@ impl Starting<'_> {
             era,
             calls: self.calls,
             task_tools: self.task_tools,
+            sessions: self.sessions,
             ended,
         });
         let closed = CancellationToken::new();

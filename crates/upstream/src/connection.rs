@@ -10,7 +10,7 @@ use rmcp::{
 };
 use tokio::sync::watch;
 
-use crate::{open_calls::OpenCalls, task_tools::TaskTools};
+use crate::{open_calls::OpenCalls, sessions::Sessions, task_tools::TaskTools};
 
 /// A connection as calls use it.
 #[derive(Debug)]
@@ -21,6 +21,7 @@ pub(crate) struct Connection {
     pub(crate) era: Era,
     pub(crate) calls: Arc<OpenCalls>,
     pub(crate) task_tools: Arc<TaskTools>,
+    pub(crate) sessions: Sessions,
     /// Why the connection ended, once it has.
     pub(crate) ended: watch::Receiver<Option<DownReason>>,
 }

@@ -8,7 +8,10 @@ use std::sync::Arc;
 
 use futures::{StreamExt as _, TryFutureExt as _};
 use rmcp::{
-    model::{ClientJsonRpcMessage, ClientRequest, JsonRpcMessage, RequestId, ServerJsonRpcMessage},
+    model::{
+        ClientJsonRpcMessage, ClientNotification, ClientRequest, JsonRpcMessage, RequestId,
+        ServerJsonRpcMessage,
+    },
     transport::streamable_http_client::{
         StreamableHttpClient, StreamableHttpError, StreamableHttpPostResponse,
     },
@@ -21,6 +24,7 @@ use crate::{
     message_limit::MessageLimit,
     open_calls::OpenCalls,
     post::{Events, Headers},
+    sessions::Sessions,
     task_tools::TaskTools,
     user::User,
 };
@@ -37,6 +41,7 @@ pub(crate) struct UpstreamHttpClient {
     pub(crate) user: Option<User>,
     pub(crate) task_tools: Arc<TaskTools>,
     pub(crate) calls: Arc<OpenCalls>,
+    pub(crate) sessions: Sessions,
 }
 
 impl UpstreamHttpClient {
@@ -122,6 +127,12 @@ impl StreamableHttpClient for UpstreamHttpClient {
             async move { self.post(uri, message, session, auth.as_deref(), headers, limit).await }
         });
         let posted = posting.await;
+        if let JsonRpcMessage::Notification(notification) = &message
+            && matches!(notification.notification, ClientNotification::InitializedNotification(_))
+            && posted.is_ok()
+        {
+            self.sessions.began();
+        }
         let Some(request) = request else { return posted };
         match posted {
             Err(StreamableHttpError::ResponseBodyTooLarge { .. }) => {

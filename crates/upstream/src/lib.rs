@@ -50,6 +50,7 @@ mod places;
 mod post;
 mod redactor;
 mod result_kinds;
+mod sessions;
 mod stdio;
 mod supervisor;
 mod task_tools;

@@ -100,6 +100,7 @@ async fn serve(shared: &Arc<Upstream>, mut live: Live) -> DownReason {
                 why = watch_over(shared, &connection) => why,
                 why = follow(shared, &connection, &stale) => why,
                 why = listen(shared, &connection, &stale) => why,
+                why = renew(shared, &connection, &stale) => why,
                 () = shared.stop.cancelled() => "the gateway is ending".into(),
             }
         }
@@ -166,6 +167,17 @@ async fn restore(shared: &Upstream, connection: &Connection) {
             let why = failure::of_request(&error, &shared.redactor).map(|why| why.in_full());
             tracing::warn!(app.id = %shared.id, why = why.as_deref(), "a resource cannot be followed again");
         }
+    }
+}
+
+/// Restores log level and subscriptions in each session that takes the place of one, and has the lists read again: the server may have been
+/// restarted.
+async fn renew(shared: &Upstream, connection: &Connection, stale: &Notify) -> DownReason {
+    loop {
+        connection.sessions.renewed().await;
+        tracing::info!(app.id = %shared.id, "the server has begun another session");
+        restore(shared, connection).await;
+        stale.notify_one();
     }
 }
 

@@ -9,6 +9,8 @@ mod error_texts;
 #[cfg(test)]
 mod first_connection;
 #[cfg(test)]
+mod forgotten_sessions;
+#[cfg(test)]
 mod http_servers;
 #[cfg(test)]
 mod pass_through;
