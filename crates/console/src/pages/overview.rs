@@ -158,7 +158,8 @@ fn held_back(state: &ConsoleState) -> Option<Markup> {
 /// Items of apps that clients are not shown as they are offered.
 fn findings(state: &ConsoleState) -> Vec<Markup> {
     let snapshot = state.operator.gateway().registry().operator_snapshot();
-    let all = snapshot.apps.iter().flat_map(|app| snapshot.findings(&app.id).iter().map(move |one| (app, one)));
+    let all =
+        snapshot.apps.iter().flat_map(|app| snapshot.findings(&app.id).iter().map(move |one| (app, one)));
     let items = all.take(MOST_NAMED).map(|(app, one)| {
         html! {
             (warn(if one.is_left_out { "left out" } else { "changed" })) " " code { (text::line(&one.item, 100)) } " of app "
