@@ -36,6 +36,7 @@ pub(crate) trait Entry: Serialize + DeserializeOwned {
     const PROTOCOL: Protocol;
 
     /// The request, for reports.
+    #[cfg(feature = "http-mock")]
     fn name(&self) -> String;
 
     /// True if the other entry answers the same request.
@@ -55,6 +56,7 @@ struct File<E> {
 
 const VERSION: u32 = 1;
 /// Requests named in a report.
+#[cfg(feature = "http-mock")]
 const MOST_NAMED: usize = 10;
 
 /// An open cassette. One that records is written by [`Cassette::finish`]; without that when it is dropped, unless the thread panics.

@@ -2,7 +2,7 @@
 
 use aws_lc_rs::signature::{RsaPublicKeyComponents, UnparsedPublicKey};
 use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::algorithm::Algorithm;
 
@@ -56,24 +56,21 @@ fn verify(token: &str, jwk: &Value) -> Option<()> {
 }
 
 /// The SHA-256 thumbprint of a public key (RFC 7638); `None` if it lacks a member.
+#[cfg(feature = "oauth")]
 pub(crate) fn thumbprint(jwk: &Value) -> Option<String> {
-    let get = |name: &str| jwk[name].as_str();
+    let get = |name: &str| Some(&jwk[name]).filter(|value| value.is_string());
     // In the order of RFC 7638 §3.2, without spaces.
-    let canonical = match get("kty")? {
-        "EC" => format!(
-            r#"{{"crv":{},"kty":"EC","x":{},"y":{}}}"#,
-            json!(get("crv")?),
-            json!(get("x")?),
-            json!(get("y")?)
-        ),
-        "OKP" => format!(r#"{{"crv":{},"kty":"OKP","x":{}}}"#, json!(get("crv")?), json!(get("x")?)),
-        "RSA" => format!(r#"{{"e":{},"kty":"RSA","n":{}}}"#, json!(get("e")?), json!(get("n")?)),
+    let canonical = match get("kty")?.as_str()? {
+        "EC" => format!(r#"{{"crv":{},"kty":"EC","x":{},"y":{}}}"#, get("crv")?, get("x")?, get("y")?),
+        "OKP" => format!(r#"{{"crv":{},"kty":"OKP","x":{}}}"#, get("crv")?, get("x")?),
+        "RSA" => format!(r#"{{"e":{},"kty":"RSA","n":{}}}"#, get("e")?, get("n")?),
         _ => return None,
     };
     Some(sha256(&canonical))
 }
 
 /// The SHA-256 digest of a text, Base64url-encoded.
+#[cfg(feature = "oauth")]
 pub(crate) fn sha256(text: &str) -> String {
     URL_SAFE_NO_PAD.encode(aws_lc_rs::digest::digest(&aws_lc_rs::digest::SHA256, text.as_bytes()))
 }

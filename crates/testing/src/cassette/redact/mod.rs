@@ -6,9 +6,9 @@ mod matching;
 mod places;
 mod secrets;
 
+pub(crate) use matching::same_json;
 #[cfg(feature = "http-mock")]
-pub(crate) use matching::same_body;
-pub(crate) use matching::{same_json, same_text};
+pub(crate) use matching::{same_body, same_text};
 pub(crate) use places::Redactor;
 pub(crate) use secrets::Secrets;
 

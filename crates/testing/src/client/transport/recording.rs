@@ -13,7 +13,7 @@ use tokio::sync::mpsc;
 use super::message::{Connector, Incoming, MessageSender, Outgoing, SharedHeaders, Transport};
 use crate::{
     base::{lock, text::shorten},
-    cassette::{Cassette, CassetteError, Entry, Protocol, RecordOptions, redact::same_json},
+    cassette::{self, Cassette, Entry, Protocol, RecordOptions, redact::same_json},
     protocol::ClientError,
 };
 
@@ -29,6 +29,7 @@ struct McpEntry {
 impl Entry for McpEntry {
     const PROTOCOL: Protocol = Protocol::Mcp;
 
+    #[cfg(feature = "http-mock")]
     fn name(&self) -> String {
         format!("{} {}", self.method, shorten(&self.params.to_string(), 100))
     }
@@ -91,7 +92,7 @@ pub(crate) struct Tape(SharedCassette);
 #[cfg(feature = "suites")]
 impl Tape {
     /// Opens a cassette.
-    pub(crate) fn open(file: PathBuf, options: &RecordOptions) -> Result<Self, CassetteError> {
+    pub(crate) fn open(file: PathBuf, options: &RecordOptions) -> Result<Self, cassette::CassetteError> {
         let mut cassette = Cassette::open(file, options)?;
         cassette.manage();
         Ok(Self(Arc::new(Mutex::new(cassette))))
