@@ -82,7 +82,7 @@ impl Shapes {
 
     /// The reading of the answers of `tool` to `caller`.
     pub(crate) fn reading(&self, tool: &ToolEntry, caller: &Caller) -> Reading {
-        let texts = || self.known(&Key::of(tool, caller)).map(|slot| slot.lock().all.texts);
+        let texts = || self.known(&Key::of(tool, caller)).map(|slot| slot.lock().all().texts);
         Reading::of(tool, || texts().unwrap_or_default())
     }
 
@@ -91,7 +91,7 @@ impl Shapes {
         if let Some(mut declared) = declared::declared(tool) {
             if declared::is_text(&declared.schema) {
                 let slot = self.known(&Key::of(tool, caller));
-                declared.text = slot.and_then(|slot| slot.lock().all.kinds.common());
+                declared.text = slot.and_then(|slot| slot.lock().all().kinds.common());
             }
             return Some(declared);
         }
@@ -100,12 +100,7 @@ impl Shapes {
             self.want(key);
             return None;
         };
-        let learned = &slot.lock().all;
-        (!learned.shape.is_empty()).then(|| ResultShape {
-            schema: Arc::new(learned.shape.schema(witness(caller))),
-            observed: Some(learned.answers),
-            text: learned.kinds.common(),
-        })
+        slot.lock().result_shape(witness(caller))
     }
 
     /// Notes that other instances may know the shape of `key`.
@@ -174,7 +169,7 @@ impl Shapes {
     fn look(&self, slot: &Slot, result: &CallToolResult, witness: Witness, bounds: Bounds) {
         let to_share = self.is_shared.load(Ordering::Relaxed);
         let mut learned = slot.lock();
-        let reading = Reading::after(learned.all.texts);
+        let reading = Reading::after(learned.all().texts);
         if let Some(value) = &result.structured_content {
             return learned.learn(reading.structured_ref(value), witness, bounds.work, to_share);
         }

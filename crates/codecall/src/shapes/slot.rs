@@ -1,7 +1,7 @@
 //! The shape and the counts of one tool's answers.
 
 use std::sync::{
-    Mutex, MutexGuard, PoisonError,
+    Arc, Mutex, MutexGuard, PoisonError,
     atomic::{AtomicU64, Ordering},
 };
 
@@ -9,7 +9,7 @@ use gatewright_shape::{Shape, Witness};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::{reading::Texts, text_kind::TextKinds};
+use super::{ResultShape, reading::Texts, text_kind::TextKinds};
 
 /// Answers of a tool of which each is looked at.
 const FIRST: u64 = 32;
@@ -44,7 +44,9 @@ pub(super) struct Slot {
 #[derive(Debug, Default)]
 pub(super) struct Both {
     /// All of it.
-    pub(super) all: Learned,
+    all: Learned,
+    /// The description made last, for the witness who asked; none since something was learned.
+    described: Option<(Witness, ResultShape)>,
     /// The part that other instances do not know yet.
     fresh: Learned,
 }
@@ -80,9 +82,38 @@ impl Learned {
 }
 
 impl Both {
+    /// Everything that was learned.
+    pub(super) fn all(&self) -> &Learned {
+        &self.all
+    }
+
+    /// The shape with the names that `witness` may see; `None` if nothing was learned.
+    pub(super) fn result_shape(&mut self, witness: Witness) -> Option<ResultShape> {
+        if self.all.shape.is_empty() {
+            return None;
+        }
+        match &self.described {
+            Some((of, shape)) if *of == witness => Some(shape.clone()),
+            _ => {
+                let shape = ResultShape {
+                    schema: Arc::new(self.all.shape.schema(witness)),
+                    observed: Some(self.all.answers),
+                    text: self.all.kinds.common(),
+                };
+                self.described = Some((witness, shape.clone()));
+                Some(shape)
+            }
+        }
+    }
+
+    fn all_mut(&mut self) -> &mut Learned {
+        self.described = None;
+        &mut self.all
+    }
+
     /// Adds an answer that was read as `value`. `to_share` keeps it for other instances as well.
     pub(super) fn learn(&mut self, value: &Value, witness: Witness, work: usize, to_share: bool) {
-        self.all.learn(value, witness, work);
+        self.all_mut().learn(value, witness, work);
         if to_share {
             self.fresh.learn(value, witness, work);
         }
@@ -90,7 +121,7 @@ impl Both {
 
     /// Counts a lone text that was read as `value`.
     pub(super) fn count_text(&mut self, value: Option<&Value>, to_share: bool) {
-        self.all.texts.count(value);
+        self.all_mut().texts.count(value);
         if to_share {
             self.fresh.texts.count(value);
         }
@@ -98,7 +129,7 @@ impl Both {
 
     /// Counts the format of a text that scripts get as text.
     pub(super) fn count_kind(&mut self, text: &str, to_share: bool) {
-        self.all.kinds.count(text);
+        self.all_mut().kinds.count(text);
         if to_share {
             self.fresh.kinds.count(text);
         }
@@ -115,9 +146,9 @@ impl Both {
     }
 
     /// Takes over what all instances know together.
-    pub(super) fn take_over(&mut self, shared: Learned) {
-        self.all = shared;
-        self.all.merge(self.fresh.clone());
+    pub(super) fn take_over(&mut self, mut shared: Learned) {
+        shared.merge(self.fresh.clone());
+        *self.all_mut() = shared;
     }
 
     /// Returns `true` if something has not been shared yet.
@@ -171,5 +202,30 @@ impl Slot {
 
     pub(super) fn use_at(&self, now: u64) {
         self.used.store(now, Ordering::Relaxed);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_shape_is_described_once_for_a_witness_and_anew_when_something_was_learned() {
+        let (ada, bob) = (Witness::new(1), Witness::new(2));
+        let mut both = Both::default();
+        assert!(both.result_shape(ada).is_none());
+        both.learn(&json!({"of_ada": 1}), ada, 100, false);
+        let first = both.result_shape(ada).unwrap();
+        assert!(Arc::ptr_eq(&first.schema, &both.result_shape(ada).unwrap().schema));
+        let of_bob = both.result_shape(bob).unwrap();
+        assert!(!json!(*of_bob.schema).to_string().contains("of_ada"), "he did not see that name");
+        both.learn(&json!({"of_ada": 1, "more": 2}), ada, 100, false);
+        let then = both.result_shape(ada).unwrap();
+        assert_eq!(then.observed, Some(2));
+        assert!(json!(*then.schema).to_string().contains("more"));
+        both.take_over(Learned::default());
+        assert!(both.result_shape(ada).is_none(), "nothing was learned anywhere");
     }
 }
