@@ -17,8 +17,8 @@ const info = { name: "interop", version: "1.0.0" };
 /// The clients by name. `execute` makes one call; `follows` is true for those that support tasks (SEP-2663).
 ///
 /// A call has `url`, `headers`, `arguments`, and the answers of the person and the model: `form` for every form, of whose content those fields are sent
-/// that the form has, and `sample`. A client declares only the capabilities that it has answers for, and tasks if `tasks` is true. The result has the
-/// structured content as `body`, and all that was `asked`.
+/// that the form has, and `sample`. With the action `leave` the client is gone once it is asked, without another word. A client declares only the
+/// capabilities that it has answers for, and tasks if `tasks` is true. The result has the structured content as `body`, and all that was `asked`.
 export const CLIENTS = {
   "TypeScript SDK 1.x": { execute: typescript1 },
   "TypeScript SDK 2.x, older era": { execute: typescript2("legacy") },
@@ -32,44 +32,63 @@ export const CLIENTS = {
 };
 
 async function typescript1({ url, headers, form, sample, arguments: args }) {
-  const asked = [];
+  const person = new Person(form, sample);
   const client = new Client(info, { capabilities: { ...(form && { elicitation: {} }), ...(sample && { sampling: {} }) } });
-  if (form) client.setRequestHandler(ElicitRequestSchema, ({ params }) => fill(form, params, asked));
-  if (sample) client.setRequestHandler(CreateMessageRequestSchema, ({ params }) => create(sample, params, asked));
-  return called(client, new StreamableHTTPClientTransport(url, { requestInit: { headers } }), args, asked);
+  if (form) client.setRequestHandler(ElicitRequestSchema, ({ params }) => person.fill(params));
+  if (sample) client.setRequestHandler(CreateMessageRequestSchema, ({ params }) => person.create(params));
+  await client.connect(new StreamableHTTPClientTransport(url, { requestInit: { headers } }));
+  return called(client, args, person);
 }
 
 function typescript2(mode) {
   return async ({ url, headers, form, sample, arguments: args }) => {
-    const asked = [];
+    const person = new Person(form, sample);
     const capabilities = { ...(form && { elicitation: { form: {} } }), ...(sample && { sampling: {} }) };
     const client = new Client2(info, { capabilities, versionNegotiation: { mode } });
-    if (form) client.setRequestHandler("elicitation/create", ({ params }) => fill(form, params, asked));
-    if (sample) client.setRequestHandler("sampling/createMessage", ({ params }) => create(sample, params, asked));
-    return called(client, new Transport2(url, { requestInit: { headers } }), args, asked);
+    if (form) client.setRequestHandler("elicitation/create", ({ params }) => person.fill(params));
+    if (sample) client.setRequestHandler("sampling/createMessage", ({ params }) => person.create(params));
+    await client.connect(new Transport2(url, { requestInit: { headers } }));
+    return called(client, args, person);
   };
 }
 
-async function called(client, transport, args, asked) {
-  await client.connect(transport);
+async function called(client, args, person) {
+  const call = client.callTool({ name: "codecall:execute", arguments: args }).then(({ structuredContent: body }) => ({ body }));
   try {
-    const { structuredContent } = await client.callTool({ name: "codecall:execute", arguments: args });
-    return { asked, body: structuredContent };
+    const result = await Promise.race([call, person.left]);
+    return { ...result, asked: person.asked };
   } finally {
+    // The call that it left open.
+    call.catch(() => {});
     await client.close();
   }
 }
 
-function fill({ action, content }, { message, requestedSchema }, asked) {
-  asked.push(message);
-  if (action !== "accept") return { action };
-  const fields = Object.entries(content).filter(([field]) => field in requestedSchema.properties);
-  return { action, content: Object.fromEntries(fields) };
-}
+/// The person who fills in forms, and the model, with all that they were asked.
+class Person {
+  asked = [];
 
-function create(sample, { messages }, asked) {
-  asked.push(messages[0].content.text);
-  return { role: "assistant", content: { type: "text", text: sample }, model: "test" };
+  constructor(form, sample) {
+    Object.assign(this, { form, sample });
+    this.left = new Promise((leave) => (this.leave = leave));
+  }
+
+  fill({ message, requestedSchema }) {
+    this.asked.push(message);
+    const { action, content } = this.form;
+    if (action === "leave") {
+      this.leave({});
+      return new Promise(() => {});
+    }
+    if (action !== "accept") return { action };
+    const fields = Object.entries(content).filter(([field]) => field in requestedSchema.properties);
+    return { action, content: Object.fromEntries(fields) };
+  }
+
+  create({ messages }) {
+    this.asked.push(messages[0].content.text);
+    return { role: "assistant", content: { type: "text", text: this.sample }, model: "test" };
+  }
 }
 
 /// Running processes of clients in Python.
@@ -77,12 +96,21 @@ const processes = new Map();
 
 function python(command, ...kind) {
   return async (call) => {
+    if (call.form?.action === "leave") return killed(started(command, kind), call);
     const key = [command, ...kind].join(" ");
     if (!processes.has(key)) processes.set(key, started(command, kind));
     const { error, ...result } = await processes.get(key).send(call);
     if (error) throw new Error(error);
     return result;
   };
+}
+
+/// Kills the client when it was asked.
+async function killed({ child, send }, call) {
+  const result = await send(call);
+  child.kill("SIGKILL");
+  await once(child, "exit");
+  return result;
 }
 
 function started(command, kind) {

@@ -19,18 +19,22 @@ class Person:
 
     def __init__(self, form: dict | None, sample: str | None) -> None:
         self.form, self.sample, self.asked = form, sample, []
+        self.left = asyncio.Event()
 
-    def fill(self, message: str, schema: dict) -> types.ElicitResult:
+    async def fill(self, message: str, schema: dict) -> types.ElicitResult:
         self.asked.append(message)
+        if self.form["action"] == "leave":
+            self.left.set()
+            await asyncio.Event().wait()
         content = {key: value for key, value in self.form.get("content", {}).items() if key in schema["properties"]}
         accepts = self.form["action"] == "accept"
         return types.ElicitResult(action=self.form["action"], content=content if accepts else None)
 
     async def elicit(self, _context, params) -> types.ElicitResult:
-        return self.fill(params.message, params.requestedSchema if KIND == "sdk1" else params.requested_schema)
+        return await self.fill(params.message, params.requestedSchema if KIND == "sdk1" else params.requested_schema)
 
     async def elicit_fastmcp(self, message, _type, params, _context) -> types.ElicitResult:
-        return self.fill(message, params.requested_schema)
+        return await self.fill(message, params.requested_schema)
 
     async def create(self, _context, params) -> types.CreateMessageResult:
         self.asked.append(params.messages[0].content.text)
@@ -118,7 +122,7 @@ def follow(person: Person):
             if state.status == "input_required":
                 answers = {}
                 for key, request in state.input_requests.items():
-                    answer = person.fill(request.params.message, request.params.requested_schema)
+                    answer = await person.fill(request.params.message, request.params.requested_schema)
                     answers[key] = answer.model_dump(by_alias=True, exclude_none=True)
                 params = Params(task_id=task.task_id, input_responses=answers)
                 await context.session.send_request(Update(params=params), types.EmptyResult)
@@ -140,7 +144,14 @@ async def execute(line: str) -> dict:
     connect = {"sdk1": sdk1, "sdk": sdk, "fastmcp": fastmcp}[KIND]
     try:
         async with connect(call["url"], call["headers"], person, call.get("tasks", False)) as call_tool:
-            result = await call_tool("codecall:execute", call["arguments"])
+            called = asyncio.create_task(call_tool("codecall:execute", call["arguments"]))
+            left = asyncio.create_task(person.left.wait())
+            await asyncio.wait([called, left], return_when=asyncio.FIRST_COMPLETED)
+            if person.left.is_set():
+                print(json.dumps({"number": call["number"], "asked": person.asked}), flush=True)
+            else:
+                left.cancel()
+            result = await called
     except Exception as error:
         return {"number": call["number"], "error": f"{type(error).__name__}: {error}"}
     body = result.structuredContent if KIND == "sdk1" else result.structured_content

@@ -90,6 +90,7 @@ function user(name, owner = name) {
 
 const YES = { form: { action: "accept", content: { value: "Ada", name: "Ada", approve: true } } };
 const NO = { form: { action: "decline" } };
+const LEAVES = { form: { action: "leave" } };
 const MODEL = { sample: "a sample" };
 
 /// A plan with an effect before and after a call. Its result is that of the call, or its error's code.
@@ -196,6 +197,44 @@ Object.assign(SCENARIOS, {
     isResult(result, "APPROVAL_DENIED");
     assert.equal(result.asked.length, 1, JSON.stringify(result.asked));
     assert.deepEqual(await steps(id), ["before", "after"]);
+  },
+
+  "answers questions of both eras and an approval of a plan one after the other, and repeats nothing": async (client, id) => {
+    const script = `
+      const { id } = codecallContext;
+      await callTool('desk:order', { id });
+      await callTool('desk:add', { step: id + ' between' });
+      await callTool('front:confirm', { id });
+      await callTool('desk:send', { step: id + ' sent' });
+      return 'done';`;
+    const result = await client.execute({ script, context: { id } }, YES);
+    isResult(result, "done");
+    assert.deepEqual(result.asked.map((one) => one.split(" ", 2).join(" ")), ["Who orders", "Who confirms", "Approve the"]);
+    assert.deepEqual(await steps(id), ["asks", "Ada", "between", "asks", "Ada", "sent"]);
+  },
+
+  "answers the questions of calls that a plan makes at the same time, each once": async (client, id) => {
+    const script = `
+      const { id } = codecallContext;
+      const calls = ['a', 'b'].map((one) => callTool('front:confirm', { id: id + ' ' + one }));
+      await Promise.all([...calls, callTool('desk:send', { step: id + ' sent' })]);
+      return 'done';`;
+    const result = await client.execute({ script, context: { id } }, YES);
+    isResult(result, "done");
+    assert.deepEqual(result.asked.map((one) => one.split("\n")[0]).sort(), [
+      "Approve the call of `desk:send`?",
+      `Who confirms ${id} a?`,
+      `Who confirms ${id} b?`,
+    ]);
+    assert.deepEqual((await steps(id)).sort(), ["a Ada", "a asks", "b Ada", "b asks", "sent"]);
+  },
+
+  "leaves while its person is asked for an approval: the plan waits, and another client of the caller approves": async (client, id, other) => {
+    const { asked, body } = await client.execute(refund(id), LEAVES);
+    assert.equal(body, undefined, JSON.stringify(body));
+    const [execution] = asked[0].match(/exe_[\w-]+/);
+    isResult(await ended(other, execution, YES), `${id} sent`);
+    assert.deepEqual(await steps(id), ["before", "sent", "after"]);
   },
 
   "begins a plan in the background, reads that it runs, and gets its result as often as it asks": async (client, id) => {
