@@ -17,7 +17,8 @@ export async function modernOnly(port) {
       return to.end(JSON.stringify({ jsonrpc: "2.0", id, error }));
     }
     const headers = { ...from.headers, host: `127.0.0.1:${port}` };
-    const passed = request({ port, host: "127.0.0.1", path: from.url, method: from.method, headers }, (answer) => {
+    // A connection of its own: a server may close one that is kept at the moment it is used again.
+    const passed = request({ port, host: "127.0.0.1", path: from.url, method: from.method, headers, agent: false }, (answer) => {
       to.writeHead(answer.statusCode, answer.headers);
       answer.pipe(to);
     });
