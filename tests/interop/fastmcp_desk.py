@@ -55,6 +55,17 @@ async def order(id: str, ctx: Context) -> str:
 
 
 @mcp.tool
+async def haggle(id: str, ctx: Context) -> str:
+    """Ask twice, with requests during the call."""
+    answers = []
+    for question in ("offers", "takes"):
+        note(f"{id} asks")
+        answer = await ctx.elicit(f"Who {question} {id}?", response_type=str)
+        answers.append(answer.data if answer.action == "accept" else answer.action)
+    return note(f"{id} {' and '.join(answers)}")
+
+
+@mcp.tool
 async def brief(id: str, ctx: Context) -> str:
     """Ask the client's model, with a request during the call."""
     note(f"{id} asks")

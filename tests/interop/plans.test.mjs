@@ -98,7 +98,12 @@ const SCRIPT = `
   const { id, tool, input } = codecallContext;
   await callTool('desk:add', { step: id + ' before' });
   let said;
-  try { said = await callTool(tool, input) } catch (error) { said = error.code }
+  try {
+    said = await callTool(tool, input);
+  } catch (error) {
+    console.log(error.message);
+    said = error.code;
+  }
   await callTool('desk:add', { step: id + ' after' });
   return said.result ?? said;
 `;
@@ -113,7 +118,7 @@ async function steps(id) {
 function isResult({ body }, result) {
   assert.equal(body?.status, "ok", JSON.stringify(body));
   if (result instanceof RegExp) assert.match(JSON.stringify(body.result), result);
-  else assert.equal(body.result, result);
+  else assert.equal(body.result, result, JSON.stringify(body));
 }
 
 /// Asserts that a plan waits for a client that can be asked; returns the id of its execution.
@@ -211,6 +216,13 @@ Object.assign(SCENARIOS, {
     isResult(result, "done");
     assert.deepEqual(result.asked.map((one) => one.split(" ", 2).join(" ")), ["Who orders", "Who confirms", "Approve the"]);
     assert.deepEqual(await steps(id), ["asks", "Ada", "between", "asks", "Ada", "sent"]);
+  },
+
+  "answers two questions of one call of a plan, which is made once": async (client, id) => {
+    const result = await client.execute(plan(id, "desk:haggle"), YES);
+    isResult(result, `${id} Ada and Ada`);
+    assert.deepEqual(result.asked, [`Who offers ${id}?`, `Who takes ${id}?`]);
+    assert.deepEqual(await steps(id), ["before", "asks", "asks", "Ada and Ada", "after"]);
   },
 
   "answers the questions of calls that a plan makes at the same time, each once": async (client, id) => {
