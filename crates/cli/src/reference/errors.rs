@@ -252,7 +252,7 @@ fn executions(text: &mut String) {
             "Get a token with the scopes of the one that it began with, or start it again. It can be cancelled without.",
         ),
         (ExecutionError::Busy, "Wait until it ends or asks."),
-        (ExecutionError::Ended, "Its answer has been given."),
+        (ExecutionError::Ended, "Its answer has been given, or nobody wants it any more."),
         (
             ExecutionError::LeaseLost,
             "Ask for the execution again: it has ended, or another instance runs it.",

@@ -356,8 +356,8 @@ impl CodeCall {
         .await;
         // Replays are compared with it.
         let _ = run.journal.add(&Chunk::Outcome(Box::new(kept))).await;
-        if run.start.detached {
-            // Whoever asks for the result later gets it from here.
+        if run.start.detached || run.journal.is_stored() {
+            // Whoever asks for the result later gets it from here: a plan that waited may have been taken on by another request.
             let ended = Chunk::Ended(Box::new(result.clone()));
             if let Err(error) = run.journal.add(&ended).await {
                 tracing::warn!(execution.id = %id, error.code = error.code(), "the result of an execution could not be kept");

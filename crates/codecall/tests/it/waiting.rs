@@ -294,7 +294,8 @@ async fn a_client_that_cannot_be_asked_learns_what_is_asked_and_the_plan_is_resu
     assert_eq!(ended["result"], json!([1, "accept Ada", 2]), "{ended}");
     assert_eq!(app.effects.load(Ordering::SeqCst), 2);
     let over = ada.body("codecall:execute", json!({"resume": id})).await;
-    assert_eq!(over["error"]["code"], "EXECUTION_ENDED", "{over}");
+    assert_eq!(over["result"], ended["result"], "whoever began it gets the result as well: {over}");
+    assert_eq!(app.effects.load(Ordering::SeqCst), 2);
 }
 
 #[tokio::test]
