@@ -9,6 +9,8 @@ use serde_json::Value;
 const MOST_OPTIONS: usize = 12;
 /// Most references and unions within each other.
 const DEEPEST: u8 = 16;
+/// Most schemas that are looked at for one value.
+const MOST_STEPS: u16 = 1_000;
 /// Keywords that can add to what `properties` says.
 const OPEN: [&str; 9] = [
     "$dynamicRef",
@@ -131,21 +133,27 @@ pub(super) struct Lack<'s> {
     pub(super) arrays: Vec<&'s str>,
 }
 
-/// Options as they are collected; `None` once anything may be there.
-type Options<'s> = Option<Vec<&'s JsonObject>>;
+/// Options as they are collected.
+struct Expansion<'s> {
+    root: &'s JsonObject,
+    /// `None` once anything may be there.
+    options: Option<Vec<&'s JsonObject>>,
+    /// Schemas that are looked at yet: references can multiply what a short schema describes.
+    steps: u16,
+}
 
 impl<'s> Shape<'s> {
     /// The shape that `root` describes, if it says anything.
     pub(super) fn of(root: &'s JsonObject) -> Option<Self> {
-        let mut options = Some(Vec::new());
-        expand_object(root, root, DEEPEST, &mut options);
-        Some(Self { root, options: options.filter(|options| !options.is_empty())? })
+        let mut expansion = Expansion::new(root);
+        expansion.expand_object(root, DEEPEST);
+        Some(Self { root, options: expansion.options.filter(|options| !options.is_empty())? })
     }
 
-    fn expanded(&self, schema: &'s Value) -> Options<'s> {
-        let mut options = Some(Vec::new());
-        expand(self.root, schema, DEEPEST, &mut options);
-        options
+    fn expanded(&self, schema: &'s Value) -> Option<Vec<&'s JsonObject>> {
+        let mut expansion = Expansion::new(self.root);
+        expansion.expand(schema, DEEPEST);
+        expansion.options
     }
 
     /// The value of property `name`.
@@ -183,7 +191,7 @@ impl<'s> Shape<'s> {
             for kind in kinds {
                 match of(kind, schema) {
                     Part::Unknown => return Found::Unknown,
-                    Part::None => lack = Some(self.lack(kind)),
+                    Part::None => lack = Some(kind),
                     Part::Schema(schema) => {
                         let Some(options) = self.expanded(schema) else { return Found::Unknown };
                         is_found = true;
@@ -196,7 +204,7 @@ impl<'s> Shape<'s> {
             _ if !found.is_empty() && found.len() <= MOST_OPTIONS => {
                 Found::Shape(Self { root: self.root, options: found })
             }
-            Some(lack) if !is_found => Found::Missing(lack),
+            Some(kind) if !is_found => Found::Missing(self.lack(kind)),
             _ => Found::Unknown,
         }
     }
@@ -216,14 +224,18 @@ impl<'s> Shape<'s> {
 
     fn lack(&self, kind: &'static str) -> Lack<'s> {
         let names = if kind == "object" { self.names() } else { Vec::new() };
-        let is_array = |name: &&'s str| match self.property(name) {
-            Found::Shape(shape) => {
-                shape.options.iter().all(|schema| kinds(schema).is_some_and(|kinds| kinds == ["array"]))
-            }
-            _ => false,
-        };
-        let arrays = names.iter().copied().take(100).filter(is_array).collect();
+        let arrays = names.iter().copied().take(100).filter(|name| self.is_array(name)).collect();
         Lack { kind, names, arrays }
+    }
+
+    /// Returns `true` if property `name` is an array in each object that has it. Does not describe what is missing, which asks for this.
+    fn is_array(&self, name: &str) -> bool {
+        let mut values = self.options.iter().filter_map(|schema| match property_of_object(schema, name) {
+            Part::Schema(schema) => self.expanded(schema),
+            Part::Unknown | Part::None => None,
+        });
+        let is_array = |schema: &JsonObject| kinds(schema).is_some_and(|kinds| kinds == ["array"]);
+        values.all(|options| !options.is_empty() && options.into_iter().all(is_array))
     }
 }
 
@@ -272,39 +284,46 @@ fn kinds(schema: &JsonObject) -> Option<Vec<&'static str>> {
     Some(kinds)
 }
 
-fn expand<'s>(root: &'s JsonObject, schema: &'s Value, left: u8, options: &mut Options<'s>) {
-    match schema {
-        Value::Object(schema) => expand_object(root, schema, left, options),
-        Value::Bool(false) => {}
-        _ => *options = None,
+impl<'s> Expansion<'s> {
+    fn new(root: &'s JsonObject) -> Self {
+        Self { root, options: Some(Vec::new()), steps: MOST_STEPS }
     }
-}
 
-fn expand_object<'s>(root: &'s JsonObject, schema: &'s JsonObject, left: u8, options: &mut Options<'s>) {
-    let Some(collected) = options else { return };
-    if left == 0 || collected.len() >= MOST_OPTIONS {
-        *options = None;
-        return;
-    }
-    if let Some(reference) = schema.get("$ref") {
-        match reference.as_str().and_then(|reference| target(root, reference)) {
-            Some(target) => expand(root, target, left - 1, options),
-            None => *options = None,
+    fn expand(&mut self, schema: &'s Value, left: u8) {
+        match schema {
+            Value::Object(schema) => self.expand_object(schema, left),
+            Value::Bool(false) => {}
+            _ => self.options = None,
         }
-        return;
     }
-    let union = ["anyOf", "oneOf"].iter().find_map(|union| schema.get(*union)?.as_array());
-    let union = union.filter(|union| !union.iter().all(only_requires));
-    match (union, schema.get("allOf").and_then(Value::as_array)) {
-        (Some(_), _) | (_, Some(_)) if schema.contains_key("properties") => *options = None,
-        (Some(union), None) => union.iter().for_each(|option| expand(root, option, left - 1, options)),
-        (None, Some(all)) => match all.as_slice() {
-            [only] => expand(root, only, left - 1, options),
-            _ => *options = None,
-        },
-        (Some(_), Some(_)) => *options = None,
-        (None, None) if schema.get("type").is_some_and(|name| name == "null") => {}
-        (None, None) => collected.push(schema),
+
+    fn expand_object(&mut self, schema: &'s JsonObject, left: u8) {
+        let Some(collected) = &mut self.options else { return };
+        if left == 0 || self.steps == 0 || collected.len() >= MOST_OPTIONS {
+            self.options = None;
+            return;
+        }
+        self.steps -= 1;
+        if let Some(reference) = schema.get("$ref") {
+            match reference.as_str().and_then(|reference| target(self.root, reference)) {
+                Some(target) => self.expand(target, left - 1),
+                None => self.options = None,
+            }
+            return;
+        }
+        let union = ["anyOf", "oneOf"].iter().find_map(|union| schema.get(*union)?.as_array());
+        let union = union.filter(|union| !union.iter().all(only_requires));
+        match (union, schema.get("allOf").and_then(Value::as_array)) {
+            (Some(_), _) | (_, Some(_)) if schema.contains_key("properties") => self.options = None,
+            (Some(union), None) => union.iter().for_each(|option| self.expand(option, left - 1)),
+            (None, Some(all)) => match all.as_slice() {
+                [only] => self.expand(only, left - 1),
+                _ => self.options = None,
+            },
+            (Some(_), Some(_)) => self.options = None,
+            (None, None) if schema.get("type").is_some_and(|name| name == "null") => {}
+            (None, None) => collected.push(schema),
+        }
     }
 }
 
@@ -319,4 +338,46 @@ fn target<'s>(root: &'s JsonObject, reference: &str) -> Option<&'s Value> {
     let unescaped = |part: &str| part.replace("~1", "/").replace("~0", "~");
     let first = root.get(&unescaped(parts.next()?))?;
     parts.try_fold(first, |at, part| at.get(unescaped(part)))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn object(value: &Value) -> &JsonObject {
+        value.as_object().unwrap()
+    }
+
+    #[test]
+    fn a_property_that_only_some_alternatives_have_ends_the_description_of_what_is_missing() {
+        let one = |name: &str| json!({"type": "object", "properties": {name: {"type": "string"}}});
+        let list = json!({"type": "array", "properties": {"a": {"type": "array"}}});
+        for alternatives in
+            [json!([one("a"), one("b")]), json!([one("b"), list]), json!([one("a"), {"type": "string"}])]
+        {
+            for keyword in ["oneOf", "anyOf"] {
+                let schema = json!({"type": "object", keyword: alternatives});
+                let shape = Shape::of(object(&schema)).unwrap();
+                assert!(matches!(shape.property("a"), Found::Shape(_) | Found::Missing(_)), "{schema}");
+                assert!(matches!(shape.property("c"), Found::Missing(_) | Found::Unknown), "{schema}");
+            }
+        }
+        let schema = json!({"oneOf": [one("a"), {"type": "object", "properties": {"b": {"type": "array"}}}]});
+        let Found::Missing(lack) = Shape::of(object(&schema)).unwrap().property("c") else {
+            panic!("none has it")
+        };
+        assert_eq!((lack.names, lack.arrays), (vec!["a", "b"], vec!["b"]));
+    }
+
+    #[test]
+    fn references_that_multiply_are_followed_a_bounded_number_of_times() {
+        let level = |n: u8| json!({"anyOf": vec![json!({"$ref": format!("#/$defs/l{}", n + 1)}); 40]});
+        let mut definitions: JsonObject = (0..6).map(|n| (format!("l{n}"), level(n))).collect();
+        definitions.insert("l6".into(), json!({"type": "null"}));
+        let schema =
+            json!({"type": "object", "properties": {"deep": {"$ref": "#/$defs/l0"}}, "$defs": definitions});
+        assert!(matches!(Shape::of(object(&schema)).unwrap().property("deep"), Found::Unknown));
+    }
 }
