@@ -98,6 +98,14 @@ pub(crate) enum KeyRefusal {
     Store(StoreError),
 }
 
+/// The stored key of this name.
+async fn stored(store: &dyn Store, name: &str) -> Result<Option<StoredKey>, StoreError> {
+    let digest = store.get(&StoredKey::name_record(name)).await?;
+    let Some(digest) = digest.and_then(|digest| String::from_utf8(digest).ok()) else { return Ok(None) };
+    let record = store.get(&StoredKey::record(&digest)).await?;
+    record.map(|record| serde_json::from_slice(&record).map_err(|_| StoreError::Corrupt)).transpose()
+}
+
 /// The keys that a resource server accepts.
 pub(crate) struct ApiKeys {
     config: AuthConfig,
@@ -167,13 +175,31 @@ impl ApiKeys {
         Ok(verified)
     }
 
-    /// Returns the scopes that the configured key of `subject` grants now; `None` if there is none any more, or it has expired.
-    pub(crate) fn scopes_of(&self, subject: &str) -> Option<Scopes> {
-        let keys = self.configured.load();
-        let key = keys.iter().find(|key| subject_of(&key.name) == subject)?;
-        let caller =
-            self.caller_with(&key.name, &key.scopes, &key.endpoints, key.expires.map(|expires| expires.0));
-        Some(caller.ok()?.principal.scopes)
+    /// Returns the scopes that the key of `principal` grants now at its endpoint, if the key was there at `since_s`, in seconds since the epoch; `None` if
+    /// there is none any more, it has expired, or another key has its name by now.
+    pub(crate) async fn scopes_of(
+        &self,
+        principal: &Principal,
+        since_s: u64,
+    ) -> Result<Option<Scopes>, StoreError> {
+        let Some(name) = principal.subject.strip_prefix(SUBJECT_PREFIX) else { return Ok(None) };
+        let keys = self.configured.load_full();
+        let caller = match (keys.iter().find(|key| key.name == name), &self.store) {
+            (Some(key), _) => {
+                let expires_s = key.expires.map(|expires| expires.0);
+                self.caller_with(name, &key.scopes, &key.endpoints, expires_s)
+            }
+            (None, Some(store)) => match stored(&**store, name).await? {
+                Some(key) if key.created_s <= since_s => {
+                    self.caller_with(name, &key.scopes, &key.endpoints, key.expires_s)
+                }
+                _ => return Ok(None),
+            },
+            (None, None) => return Ok(None),
+        };
+        let endpoint = principal.endpoint.as_deref().unwrap_or(MAIN_ENDPOINT);
+        let here = |caller: &CachedToken| caller.audiences.iter().any(|name| name == endpoint);
+        Ok(caller.ok().filter(here).map(|caller| caller.principal.scopes))
     }
 
     /// Compares with every configured key, and each in constant time.

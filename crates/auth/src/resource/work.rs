@@ -9,6 +9,7 @@ use super::{Credentials, ResourceServer, TokenIssuer, credentials};
 use crate::{
     api_keys::SUBJECT_PREFIX,
     scopes::{ANONYMOUS, RecordedScopes},
+    store::StoreError,
 };
 
 impl ResourceServer {
@@ -26,22 +27,24 @@ impl ResourceServer {
         if *principal.subject == *ANONYMOUS && principal.client_id.is_none() {
             return Ok(self.resource.anonymous.as_ref().map(within));
         }
+        let since = since.duration_since(UNIX_EPOCH).unwrap_or_default();
+        if principal.subject.starts_with(SUBJECT_PREFIX) {
+            let scopes = self.resource.api_keys.scopes_of(principal, since.as_secs()).await;
+            return match scopes {
+                Ok(scopes) => Ok(scopes.as_ref().map(within)),
+                Err(error) => Err(unavailable(&error)),
+            };
+        }
         let TokenIssuer::BuiltIn(services) = &self.resource.issuer else {
-            let is_key = principal.subject.starts_with(SUBJECT_PREFIX);
-            let of_key = || self.resource.api_keys.scopes_of(&principal.subject);
-            return Ok(if is_key { of_key().as_ref().map(within) } else { Some(principal.scopes.clone()) });
+            return Ok(Some(principal.scopes.clone()));
         };
         let Some(client) = principal.client_id.as_deref() else { return Ok(None) };
         let recorded = RecordedScopes::new(granted.iter().cloned().collect());
-        let since = since.duration_since(UNIX_EPOCH).unwrap_or_default().as_millis();
-        let since_ms = u64::try_from(since).unwrap_or(u64::MAX);
+        let since_ms = u64::try_from(since.as_millis()).unwrap_or(u64::MAX);
         let scopes = services.tokens.scopes_of_work((&principal.subject, client), &recorded, since_ms).await;
         match scopes {
             Ok(scopes) => Ok(scopes.map(Scopes::from)),
-            Err(error) => {
-                tracing::warn!(%error, "it cannot be checked whether a run may go on: the token store failed");
-                Err(RecordsError::Unavailable)
-            }
+            Err(error) => Err(unavailable(&error)),
         }
     }
 
@@ -58,4 +61,9 @@ impl ResourceServer {
             self.verify(token, caller, endpoint.as_deref()).await.map_or(0, |verified| verified.expires_s);
         UNIX_EPOCH.checked_add(Duration::from_secs(expires_s))
     }
+}
+
+fn unavailable(error: &StoreError) -> RecordsError {
+    tracing::warn!(%error, "it cannot be checked whether a run may go on: the token store failed");
+    RecordsError::Unavailable
 }

@@ -278,3 +278,32 @@ fn a_configuration_of_keys_is_checked() {
     }
     assert!(ApiKeyHash::try_from(hash.to_uppercase()).is_err(), "only the digits may be in upper case");
 }
+
+#[tokio::test]
+async fn work_without_a_request_goes_on_with_what_its_key_grants_until_that_is_revoked() {
+    let clock = Arc::new(ManualClock::from_system());
+    let store: Arc<dyn Store> = Arc::new(MemoryStore::new(clock.clone()));
+    let site = Site::on(json!({}), clock.clone(), store).await;
+    let guard = site.resource_server();
+    let since = || std::time::UNIX_EPOCH + Duration::from_secs(clock.now_s());
+
+    let of_store = check(&guard, &stored(&site, "nightly", None).await).await.unwrap();
+    let (key, ci) = configured("ci", &["read"], None);
+    guard.replace_api_keys(&[ci]);
+    let of_configuration = check(&guard, &key).await.unwrap();
+    for caller in [&of_store, &of_configuration] {
+        assert_eq!(guard.scopes_now(caller, since()).await, Ok(Some(caller.scopes.clone())), "{caller:?}");
+        let elsewhere = caller.clone().at(Some("team".into()));
+        assert_eq!(guard.scopes_now(&elsewhere, since()).await, Ok(None), "the key is for another endpoint");
+    }
+
+    let began = since();
+    site.server.revoke_api_key("nightly").await.unwrap();
+    guard.replace_api_keys(&[]);
+    for caller in [&of_store, &of_configuration] {
+        assert_eq!(guard.scopes_now(caller, began).await, Ok(None), "{caller:?}");
+    }
+    clock.advance(Duration::from_secs(1));
+    stored(&site, "nightly", None).await;
+    assert_eq!(guard.scopes_now(&of_store, began).await, Ok(None), "another key has the name");
+}
