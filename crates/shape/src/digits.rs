@@ -92,10 +92,10 @@ pub enum Digits {
 }
 
 impl Digits {
-    /// Returns `true` if the JSON number `text` has to be text to keep its digits.
+    /// Returns `true` if the JSON number `text` has to be text to keep its digits. One that is too long to be looked at has to.
     pub fn are_lost(self, text: &str) -> bool {
         let is_decimal = || text.contains(['.', 'e', 'E']) && text.parse().is_ok_and(f64::is_finite);
-        loses_digits(text) && (self == Self::All || !is_decimal())
+        (text.len() > LONGEST || loses_digits(text)) && (self == Self::All || !is_decimal())
     }
 }
 
@@ -206,6 +206,10 @@ mod tests {
             json!({"id": "12345678901234567890", "1.10": "9.50 \" 1.10", "price": ["1.10", 2.5, "-0.10"]})
         );
         assert!(matches!(keep_digits(r#"{"a": [1, 2.5, 5.0, "1.10"]}"#, Digits::All), Cow::Borrowed(_)));
+        for length in [LONGEST, LONGEST + 1, 1_000] {
+            let number = "9".repeat(length);
+            assert_eq!(keep_digits(&number, Digits::OfIntegers), format!("\"{number}\""));
+        }
     }
 
     #[test]

@@ -11,14 +11,17 @@ use gatewright_core::{
     Caller, CallerAddress, Era, Principal, codes, off_thread,
     rmcp::{
         RoleServer,
-        model::{CallToolRequestParams, CallToolResponse, CallToolResult, InputResponses, MetaObject},
+        model::{
+            CallToolRequestParams, CallToolResponse, CallToolResult, InputResponses, JsonObject, MetaObject,
+        },
         service::RequestContext,
     },
 };
 use gatewright_executions::{
     CallCounts, Ending, Execution, ExecutionError, ExecutionId, Lease, NewExecution, WaitKind, WaitingFor,
 };
-use serde_json::{Value, json, value::to_raw_value};
+use gatewright_shape::{Digits, keep_digits};
+use serde_json::{Value, json, value::RawValue};
 
 use super::{
     KeptOutcome, Past, Questions, RunJournal, RunStart,
@@ -204,7 +207,7 @@ impl CodeCall {
         };
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         let mut start = RunStart {
-            context: input.context.and_then(|context| to_raw_value(&context).ok()),
+            context: input.context.and_then(|context| context_of(&context)),
             allowed_tools: input.allowed_tools,
             log: log.unwrap_or(settings.config.vm.call_log),
             limits: settings.limits.clone(),
@@ -466,6 +469,12 @@ fn counts(outcome: &Outcome) -> CallCounts {
 pub(crate) fn of_execution(mut result: CallToolResult, id: ExecutionId) -> CallToolResult {
     result.meta.get_or_insert_with(MetaObject::default).0.insert(EXECUTION.to_owned(), id.to_string().into());
     result
+}
+
+/// The context as scripts read it: integers that JavaScript would round are text, as they are in results.
+fn context_of(context: &JsonObject) -> Option<Box<RawValue>> {
+    let text = serde_json::to_string(context).ok()?;
+    RawValue::from_string(keep_digits(&text, Digits::OfIntegers).into_owned()).ok()
 }
 
 fn digest(script: &str) -> [u8; 32] {

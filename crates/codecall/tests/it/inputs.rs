@@ -67,3 +67,12 @@ async fn errors_keep_the_paths_that_the_caller_sent_and_mask_others() {
         assert_eq!(caught["result"], expected, "{caught}");
     }
 }
+
+#[tokio::test]
+async fn long_integers_of_the_context_keep_their_digits_as_those_of_results_do() {
+    let served = Served::over(json!({}), files()).await;
+    let ada = served.client("ada").await;
+    let context = json!({"id": 9_007_199_254_740_993_u64, "few": [1, 2.5]});
+    let body = ada.body("codecall:execute", json!({"script": "return codecallContext", "context": context}));
+    assert_eq!(body.await["result"], json!({"id": "9007199254740993", "few": [1, 2.5]}));
+}
