@@ -223,7 +223,7 @@ impl Invoker {
         })
     }
 
-    /// Checks the arguments of a call of `tool` without making it. Returns them with the defaults that they lack.
+    /// Checks the arguments of a call of `tool` without making it. Returns them with the defaults that they lack, but without hidden parameters.
     ///
     /// # Errors
     /// The arguments do not fit the tool's input schema.
@@ -232,7 +232,9 @@ impl Invoker {
         tool: &PermittedTool,
         arguments: JsonObject,
     ) -> Result<JsonObject, InvokeError> {
-        check_arguments(tool, arguments, false).await.map(|(arguments, _)| arguments)
+        let (mut arguments, _) = check_arguments(tool, arguments, false).await?;
+        tool.arguments.hide(&mut arguments);
+        Ok(arguments)
     }
 
     /// Calls `tool` for the caller it was permitted to. The call ends when `context.ct` is cancelled or the app's timeout passes;

@@ -29,13 +29,18 @@ pub(crate) struct FixedArguments {
 impl FixedArguments {
     /// Adds what `arguments` lack. Hidden ones are the operator's alone.
     pub(crate) fn fill(&self, arguments: &mut JsonObject) {
-        for name in &self.hidden {
-            arguments.shift_remove(name);
-        }
+        self.hide(arguments);
         for (name, value) in &self.defaults {
             if !arguments.contains_key(name) {
                 arguments.insert(name.clone(), value.clone());
             }
+        }
+    }
+
+    /// Removes what callers neither see nor send.
+    pub(crate) fn hide(&self, arguments: &mut JsonObject) {
+        for name in &self.hidden {
+            arguments.shift_remove(name);
         }
     }
 

@@ -88,6 +88,9 @@ async fn a_tool_has_its_new_name_everywhere_and_the_server_gets_its_own_and_what
     let script = "return await callTool('crm:search', {query: 'y'});";
     let ran = gate.call(None, "codecall:execute", json!({"script": script})).await;
     assert_eq!(ran["result"]["arguments"]["tenant"], "acme", "{ran}");
+    let tried = gate.call(None, "codecall:execute", json!({"script": script, "dryRun": true})).await;
+    assert_eq!(tried["status"], "ok", "{tried}");
+    assert_eq!(tried["dryRun"]["calls"][0]["arguments"], json!({"query": "y", "limit": 5}), "{tried}");
     let found =
         gate.call(None, "codecall:search", json!({"query": "customers of the company"})).await.to_string();
     assert!(found.contains("crm:search") && !found.contains("crm:find"), "{found}");
