@@ -22,6 +22,7 @@ use crate::{
     http::{self, SseTransport},
     http_client::UpstreamHttpClient,
     open_calls::{OpenCalls, Tap},
+    outgoing::Bounded,
     sessions::Sessions,
     stdio::{InputLost, Process, StdioTransport},
     task_tools::TaskTools,
@@ -104,7 +105,8 @@ pub(crate) async fn connect(shared: &Arc<Upstream>, era: Era) -> Result<Live, No
             let (id, user) = (shared.id.clone(), shared.user.clone());
             let sessions = starting.sessions.clone();
             let client = UpstreamHttpClient { id, inner: client, user, task_tools, calls, sessions };
-            starting.shake_hands(http::streamable(client, config, headers), None).await
+            let transport = Bounded::new(shared.id.clone(), http::streamable(client, config, headers));
+            starting.shake_hands(transport, None).await
         }
         TransportType::Sse => {
             let headers = config.request_headers().map_err(|bad| failed(bad.problem))?;
@@ -124,7 +126,7 @@ pub(crate) async fn connect(shared: &Arc<Upstream>, era: Era) -> Result<Live, No
             };
             let transport =
                 transport.map_err(|_| failed(too_slow(config.connect_timeout)))?.map_err(failed)?;
-            starting.shake_hands(transport, None).await
+            starting.shake_hands(Bounded::new(shared.id.clone(), transport), None).await
         }
     }
 }
@@ -161,7 +163,7 @@ impl Starting<'_> {
                 ClientLifecycleMode::Discover { preferred_versions: vec![Revision::LATEST.into()] }
             }
         };
-        let tap = Tap { inner: transport, calls: self.calls.clone() };
+        let tap = Tap::new(self.shared.id.clone(), transport, self.calls.clone());
         let shaking = serve_client_with_lifecycle_and_ct(self.handler, tap, lifecycle, stop.clone());
         let running = match tokio::time::timeout(self.limit, shaking).await {
             Ok(Ok(running)) => running,

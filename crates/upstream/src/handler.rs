@@ -37,6 +37,9 @@ pub(crate) struct Handler {
 /// Time without another such line.
 const WARN_EVERY: Duration = Duration::from_secs(60);
 
+/// Bytes of the name of an unknown method that its answer repeats.
+const LONGEST_METHOD: usize = 100;
+
 /// The capabilities that the gateway declares to every server. It can forward these; whether the caller of a call has them is known only
 /// when the server asks.
 pub(crate) fn client_config() -> ClientConfig {
@@ -63,7 +66,8 @@ impl Service<RoleClient> for Handler {
         let for_caller = match &mut request {
             ServerRequest::PingRequest(_) => return Ok(ClientResult::empty(())),
             ServerRequest::CustomRequest(custom) => {
-                let message = format!("the gateway does not know the method `{}`", custom.method);
+                let method = &custom.method[..custom.method.floor_char_boundary(LONGEST_METHOD)];
+                let message = format!("the gateway does not know the method `{method}`");
                 return Err(ErrorData::new(ErrorCode::METHOD_NOT_FOUND, message, None));
             }
             ServerRequest::CreateMessageRequest(_)

@@ -24,13 +24,19 @@ use crate::{
     message_limit::MessageLimit,
     open_calls::OpenCalls,
     redactor::Redactor,
+    sse_posts::Posts,
     task_tools::TaskTools,
 };
+
+/// Time for which an unused connection is kept. Servers such as uvicorn and Node close theirs after 5 s, and a call that is sent at that
+/// moment fails.
+const IDLE_FOR: Duration = Duration::from_secs(4);
 
 /// The HTTP client of one upstream. It follows no redirect: a redirect could carry credentials to another host.
 pub(crate) fn client(config: &UpstreamConfig) -> Result<reqwest::Client, String> {
     let mut client = reqwest::Client::builder()
         .connect_timeout(config.connect_timeout)
+        .pool_idle_timeout(IDLE_FOR)
         .redirect(reqwest::redirect::Policy::none())
         .tcp_nodelay(true);
     if config.url.as_deref().is_some_and(|url| url.starts_with("http://")) {
@@ -59,9 +65,7 @@ pub(crate) fn streamable(
 /// The older transport: one long GET for what the server says, a POST for each message to it.
 #[derive(Debug)]
 pub(crate) struct SseTransport {
-    client: reqwest::Client,
-    endpoint: url::Url,
-    headers: HashMap<HeaderName, HeaderValue>,
+    posts: Posts,
     messages: mpsc::Receiver<ServerJsonRpcMessage>,
     _reader: AbortOnDropHandle<()>,
 }
@@ -99,7 +103,8 @@ impl SseTransport {
         let (sender, messages) = mpsc::channel(64);
         let limit = MessageLimit::new(id, config.max_message_bytes, calls);
         let reader: JoinHandle<()> = tokio::spawn(read(id.to_owned(), events, limit, sender, task_tools));
-        Ok(Self { client, endpoint, headers, messages, _reader: AbortOnDropHandle::new(reader) })
+        let posts = Posts::new(client, endpoint, headers.into_iter().collect());
+        Ok(Self { posts, messages, _reader: AbortOnDropHandle::new(reader) })
     }
 }
 
@@ -178,22 +183,13 @@ impl Transport<RoleClient> for SseTransport {
         &mut self,
         message: ClientJsonRpcMessage,
     ) -> impl Future<Output = Result<(), PostError>> + Send + 'static {
-        let headers = self.headers.clone().into_iter().collect();
-        let request = self
-            .client
-            .post(self.endpoint.clone())
-            .headers(headers)
-            .timeout(Duration::from_secs(30))
-            .json(&message);
-        async move {
-            let response = request.send().await.map_err(|error| PostError::Request(error.into()))?;
-            let status = response.status();
-            if status.is_success() { Ok(()) } else { Err(PostError::Status(status)) }
-        }
+        self.posts.send(message)
     }
 
     async fn receive(&mut self) -> Option<ServerJsonRpcMessage> {
-        self.messages.recv().await
+        let message = self.messages.recv().await?;
+        self.posts.received(&message);
+        Some(message)
     }
 
     async fn close(&mut self) -> Result<(), PostError> {

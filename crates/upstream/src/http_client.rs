@@ -133,7 +133,13 @@ impl StreamableHttpClient for UpstreamHttpClient {
         {
             self.sessions.began();
         }
-        let Some(request) = request else { return posted };
+        let Some(request) = request else {
+            // Nothing answers an answer or a notification. Streams that a server opens for them would stay open, each with a connection.
+            return posted.map(|answer| match answer {
+                StreamableHttpPostResponse::Sse(..) => StreamableHttpPostResponse::Accepted,
+                other => other,
+            });
+        };
         match posted {
             Err(StreamableHttpError::ResponseBodyTooLarge { .. }) => {
                 let instead = ServerJsonRpcMessage::error(limit.too_long(), Some(request));

@@ -10,11 +10,13 @@ use std::{
     time::Duration,
 };
 
-use rmcp::model::{ClientJsonRpcMessage, ClientNotification, JsonRpcMessage, RequestId};
+use rmcp::model::{ClientJsonRpcMessage, JsonRpcMessage, RequestId};
 use tokio::{
     io::{AsyncWrite, AsyncWriteExt as _},
     sync::{Notify, oneshot, watch},
 };
+
+use crate::outgoing::cancelled;
 
 /// Bytes that may wait for one server, the message under way included. A message that is alone may be of any length.
 const MOST_BYTES: usize = 64 << 20;
@@ -181,17 +183,6 @@ impl Outbox {
 
 pub(super) fn closed() -> io::Error {
     io::Error::new(io::ErrorKind::BrokenPipe, "the server's standard input is closed")
-}
-
-/// The request that a message cancels.
-fn cancelled(message: &ClientJsonRpcMessage) -> Option<&RequestId> {
-    match message {
-        JsonRpcMessage::Notification(notification) => match &notification.notification {
-            ClientNotification::CancelledNotification(cancelled) => cancelled.params.request_id.as_ref(),
-            _ => None,
-        },
-        _ => None,
-    }
 }
 
 /// Writes a line. Fails once nothing of it was read for `longest`.

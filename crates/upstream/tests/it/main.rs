@@ -26,3 +26,5 @@ mod sse_server;
 mod support;
 #[cfg(test)]
 mod tasks;
+#[cfg(test)]
+mod unread_answers;
