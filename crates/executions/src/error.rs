@@ -19,7 +19,9 @@ pub enum ExecutionError {
     #[error("the execution is running; ask again in a moment")]
     Busy,
     /// It has ended.
-    #[error("the execution has ended: its result was given to the request that waited for it, or it was cancelled")]
+    #[error(
+        "the execution has ended: its result was given to the request that waited for it, or it was cancelled"
+    )]
     Ended,
     /// Its journal is damaged, or was sealed with another key.
     #[error("the journal of the execution cannot be read")]
