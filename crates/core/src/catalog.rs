@@ -89,7 +89,7 @@ impl Meter {
         &mut self,
         peer: &Peer<RoleClient>,
         request: ClientRequest,
-        (list, key): Named,
+        named @ (list, _): Named,
     ) -> Result<(Vec<T>, Option<String>), CatalogError> {
         let ServerResult::CustomResult(CustomResult(Value::Object(mut page))) =
             peer.send_request(request).await?
@@ -103,7 +103,7 @@ impl Meter {
         let items = self.count(list, items).await?;
         let mut unread = std::mem::take(&mut self.unread);
         let (items, unread) = off_thread(usize::MAX, move || {
-            let items = parse_each(key, items, &mut unread);
+            let items = parse_each(named, items, &mut unread);
             (items, unread)
         })
         .await;

@@ -1,11 +1,12 @@
 //! Text in the words of a server that people do not see and models read: invisible and reordering characters, terminal sequences and
 //! HTML comments.
 //!
-//! It is taken out before anybody is shown it; a name, an `enum` or a pattern is left as it is, for it has a meaning to the server.
+//! It is taken out before anybody is shown it. An `enum` or a pattern is left as it is, for it has a meaning to the server; so has a name, and
+//! an item whose name hides something is not offered at all.
 
 use std::{borrow::Cow, collections::BTreeSet, sync::Arc};
 
-use rmcp::model::{JsonObject, Tool};
+use rmcp::model::{JsonObject, PromptArgument, Tool};
 use serde_json::Value;
 
 /// Kind of hidden text.
@@ -67,7 +68,8 @@ fn kind(c: char) -> Option<HiddenText> {
         | '\u{3164}'
         | '\u{FEFF}'
         | '\u{FFA0}'
-        | '\u{FFF9}'..='\u{FFFB}'
+        | '\u{FFF0}'..='\u{FFFB}'
+        | '\u{1BCA0}'..='\u{1BCA3}'
         | '\u{1D173}'..='\u{1D17A}'
         | '\u{E0080}'..='\u{E0FFF}' => Some(HiddenText::Invisible),
         c if c.is_control() => Some(HiddenText::Control),
@@ -86,14 +88,33 @@ fn seen(text: &str) -> (Cow<'_, str>, BTreeSet<HiddenText>) {
     if !is_suspect(text) {
         return (Cow::Borrowed(text), found);
     }
+    // Comments come last: characters that nobody sees may stand within their marks.
+    let shown = without_comments(&without_characters(text, &mut found), &mut found);
+    if found.is_empty() { (Cow::Borrowed(text), found) } else { (Cow::Owned(shown), found) }
+}
+
+/// Takes HTML comments out. The result has no beginning of a comment, not even one made of what stood before and after another comment. Takes
+/// time in proportion to the length of the text.
+fn without_comments(text: &str, found: &mut BTreeSet<HiddenText>) -> String {
     let mut shown = String::with_capacity(text.len());
     let mut rest = text;
     while let Some(c) = rest.chars().next() {
-        if rest.starts_with(COMMENT) {
+        rest = &rest[c.len_utf8()..];
+        shown.push(c);
+        if c == '-' && shown.ends_with(COMMENT) {
             found.insert(HiddenText::Comment);
+            shown.truncate(shown.len() - COMMENT.len());
             rest = rest.find(COMMENT_END).map_or("", |end| &rest[end + COMMENT_END.len()..]);
-            continue;
         }
+    }
+    shown
+}
+
+/// Takes out characters that people do not see, and sequences that control a terminal.
+fn without_characters(text: &str, found: &mut BTreeSet<HiddenText>) -> String {
+    let mut shown = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(c) = rest.chars().next() {
         rest = &rest[c.len_utf8()..];
         if c == '\u{1b}' {
             found.insert(HiddenText::Control);
@@ -106,7 +127,12 @@ fn seen(text: &str) -> (Cow<'_, str>, BTreeSet<HiddenText>) {
             shown.push(c);
         }
     }
-    if found.is_empty() { (Cow::Borrowed(text), found) } else { (Cow::Owned(shown), found) }
+    shown
+}
+
+/// Returns the kind of what a name hides. Line breaks and tabs count as well, which a text may have.
+pub(crate) fn hidden_in_name(name: &str) -> Option<HiddenText> {
+    seen(name).1.into_iter().next().or_else(|| name.contains(char::is_control).then_some(HiddenText::Control))
 }
 
 /// Returns whether a joiner stands after a character that it can belong to.
@@ -153,6 +179,13 @@ fn clean_option(text: &mut Option<String>) {
 pub(crate) fn clean_words(title: &mut Option<String>, description: &mut Option<String>) {
     clean_option(title);
     clean_option(description);
+}
+
+/// Takes hidden text out of the titles and descriptions of a prompt's arguments.
+pub(crate) fn clean_arguments(arguments: &mut [PromptArgument]) {
+    for argument in arguments {
+        clean_words(&mut argument.title, &mut argument.description);
+    }
 }
 
 /// Takes hidden text out of the words of a tool: titles and descriptions, those in its schemas included.
@@ -245,6 +278,94 @@ mod tests {
         ] {
             let (seen, found) = seen(text);
             assert_eq!((&*seen, found.into_iter().collect::<Vec<_>>()), (shown, vec![kind]), "{text:?}");
+        }
+    }
+
+    #[test]
+    fn no_comment_is_left_or_made_by_what_is_taken_out() {
+        for (text, shown) in [
+            ("Adds.<!-<!-- x -->- ORDER -->", "Adds."),
+            ("Adds.<!<!-- x -->-- ORDER --> Now", "Adds. Now"),
+            ("Adds.<<!-- x -->!-<!-- y -->- ORDER -->", "Adds."),
+            ("Adds.<\u{200B}!-- ORDER --\u{200B}>", "Adds."),
+            ("Adds.<!\u{FE00}-\u{E0041}- ORDER -\u{1b}[0m->", "Adds."),
+            ("Adds.<!-\u{1BCA0}- ORDER -->", "Adds."),
+            ("Adds.<!-- <!-- x --> now", "Adds. now"),
+            ("<!-<!-<!-- a -->- b -->- c -->", ""),
+        ] {
+            let (first, found) = seen(text);
+            assert_eq!(first, shown, "{text:?}");
+            assert!(found.contains(&HiddenText::Comment), "{text:?}");
+            assert!(matches!(seen(&first).0, Cow::Borrowed(_)), "a second pass finds more in {text:?}");
+        }
+    }
+
+    #[test]
+    fn any_mix_of_marks_and_invisible_characters_is_clean_after_one_pass() {
+        let parts =
+            ["<", "!", "-", ">", "<!--", "-->", "\u{200B}", "\u{200D}", "\u{1b}[", "m", "é", "\u{FE0F}", "x"];
+        let mut state = 7_u64;
+        for _ in 0..20_000 {
+            let mut text = String::new();
+            for _ in 0..24 {
+                state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+                text.push_str(parts[usize::try_from(state >> 33).unwrap() % parts.len()]);
+            }
+            let first = seen(&text).0.into_owned();
+            assert!(!first.contains(COMMENT), "{text:?} -> {first:?}");
+            assert!(seen(&first).1.is_empty(), "{text:?} -> {first:?}");
+        }
+    }
+
+    #[test]
+    fn a_megabyte_of_nested_comments_is_cleaned_in_one_pass() {
+        // Quadratic work would take minutes.
+        let nested = "<!-".repeat(300_000) + &"- x -->".repeat(300_000);
+        assert!(!seen(&nested).0.contains(COMMENT));
+        let unclosed = "<!-<!-- x -->".repeat(100_000);
+        assert!(!seen(&unclosed).0.contains(COMMENT));
+    }
+
+    #[test]
+    fn every_character_that_unicode_lets_fonts_ignore_is_invisible() {
+        let ignorable = [
+            0xAD..=0xAD,
+            0x34F..=0x34F,
+            0x61C..=0x61C,
+            0x115F..=0x1160,
+            0x17B4..=0x17B5,
+            0x180B..=0x180F,
+            0x200B..=0x200F,
+            0x202A..=0x202E,
+            0x2060..=0x206F,
+            0x3164..=0x3164,
+            0xFE00..=0xFE0F,
+            0xFEFF..=0xFEFF,
+            0xFFA0..=0xFFA0,
+            0xFFF0..=0xFFF8,
+            0x1BCA0..=0x1BCA3,
+            0x1D173..=0x1D17A,
+            0xE0000..=0xE0FFF,
+        ];
+        for c in ignorable.into_iter().flatten().filter_map(char::from_u32) {
+            assert_eq!(seen(&format!("A{c}B")).0, "AB", "U+{:X}", u32::from(c));
+        }
+    }
+
+    #[test]
+    fn names_hide_nothing_and_have_no_line_breaks() {
+        for (name, hidden) in [
+            ("users_list", None),
+            ("Größe 日本", None),
+            ("می\u{200C}خواهم", None),
+            ("a\u{E0041}", Some(HiddenText::Tags)),
+            ("a\u{202E}b", Some(HiddenText::Bidirectional)),
+            ("a\u{200B}", Some(HiddenText::Invisible)),
+            ("a\nb", Some(HiddenText::Control)),
+            ("a\tb", Some(HiddenText::Control)),
+            ("a<!-- b -->", Some(HiddenText::Comment)),
+        ] {
+            assert_eq!(hidden_in_name(name), hidden, "{name:?}");
         }
     }
 

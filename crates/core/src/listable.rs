@@ -9,7 +9,10 @@ use rmcp::model::{Annotations, JsonObject, Tool};
 use serde::{Serialize, de::DeserializeOwned};
 use serde_json::{Value, json};
 
-use crate::names::clipped;
+use crate::{
+    hidden_text::{hidden_in_name, show_hidden},
+    names::{LONGEST_NAME, LONGEST_URI, clipped},
+};
 
 /// Findings that are kept of one app.
 pub(crate) const MOST_FINDINGS: usize = 100;
@@ -42,33 +45,78 @@ impl CatalogFinding {
 
     fn new(item: &str, mut problem: String, is_left_out: bool) -> Self {
         problem.truncate(problem.floor_char_boundary(LONGEST_PROBLEM));
-        Self { item: clipped(item).to_owned(), problem, is_left_out }
+        Self { item: show_hidden(clipped(item)), problem: show_hidden(&problem), is_left_out }
     }
 }
 
-/// Parses the items of a list one by one, as far as they can be. `key` is the member by which items are known. An optional member that does
-/// not parse is taken out of its item; an item that does not parse without those is left out.
+/// Adds a finding, up to [`MOST_FINDINGS`].
+pub(crate) fn note(found: &mut Vec<CatalogFinding>, finding: CatalogFinding) {
+    if found.len() < MOST_FINDINGS {
+        found.push(finding);
+    }
+}
+
+/// Longest name of a resource or template, in bytes. Unlike that of a tool, it is only shown.
+const LONGEST_LABEL: usize = 1024;
+
+/// Checks the name by which callers use a tool or prompt.
+///
+/// # Errors
+/// It hides something, or is too long: the problem.
+pub(crate) fn check_name(name: &str) -> Result<(), String> {
+    check_words("name", name, LONGEST_NAME)
+}
+
+/// Checks the URI or URI template of a resource, and the name that is shown of it.
+///
+/// # Errors
+/// One of them hides something, or is too long: the problem.
+pub(crate) fn check_uri(uri: &str, name: &str) -> Result<(), String> {
+    check_words("URI", uri, LONGEST_URI)?;
+    check_words("name", name, LONGEST_LABEL)
+}
+
+/// Checks the names of a prompt's arguments.
+///
+/// # Errors
+/// One of them hides something, or is too long: the problem.
+pub(crate) fn check_argument(name: &str) -> Result<(), String> {
+    check_words("name of an argument", name, LONGEST_NAME)
+}
+
+fn check_words(what: &str, words: &str, longest: usize) -> Result<(), String> {
+    if words.len() > longest {
+        return Err(format!("its {what} has {} bytes; {longest} is the limit", words.len()));
+    }
+    match hidden_in_name(words) {
+        Some(hidden) => Err(format!("its {what} has {}", hidden.name())),
+        None => Ok(()),
+    }
+}
+
+/// Parses the items of a list one by one, as far as they can be. `list` is the member of the result that has them, and `key` the member by
+/// which items are known. An optional member that does not parse is taken out of its item; an item that does not parse without those is left
+/// out, and so is a tool whose `_meta` does not parse: its scopes are there.
 pub(crate) fn parse_each<T: DeserializeOwned>(
-    key: &str,
+    (list, key): (&str, &str),
     items: Vec<Value>,
     found: &mut Vec<CatalogFinding>,
 ) -> Vec<T> {
     let mut parsed = Vec::with_capacity(items.len());
     for (at, item) in items.into_iter().enumerate() {
         let name = item.get(key).and_then(Value::as_str).map_or_else(|| format!("#{at}"), str::to_owned);
-        let mut note = |finding| {
-            if found.len() < MOST_FINDINGS {
-                found.push(finding);
-            }
-        };
         match parse::<T>(item) {
+            Ok((_, taken_out)) if list == "tools" && taken_out.contains(&"_meta") => {
+                let problem = "its `_meta` is no object, so that the scopes it needs are not known";
+                note(found, CatalogFinding::left_out(&name, problem));
+            }
             Ok((item, taken_out)) => {
                 for part in taken_out {
-                    note(CatalogFinding::mended(&name, format!("its `{part}` is not as MCP says")));
+                    note(found, CatalogFinding::mended(&name, format!("its `{part}` is not as MCP says")));
                 }
                 parsed.push(item);
             }
-            Err(problem) => note(CatalogFinding::left_out(&name, problem)),
+            Err(problem) => note(found, CatalogFinding::left_out(&name, problem)),
         }
     }
     parsed
@@ -108,6 +156,7 @@ pub(crate) fn mend(tool: &mut Tool) -> Result<(), String> {
     if tool.name.trim().is_empty() {
         return Err("it has no name".to_owned());
     }
+    check_name(&tool.name)?;
     object_schema(&mut tool.input_schema).map_err(|why| format!("its `inputSchema` {why}"))
 }
 
@@ -270,11 +319,44 @@ mod tests {
             json!(7),
             json!({"name": "c", "inputSchema": {}, "outputSchema": true}),
         ];
-        let tools: Vec<Tool> = parse_each("name", items, &mut found);
+        let tools: Vec<Tool> = parse_each(("tools", "name"), items, &mut found);
         assert_eq!(tools.iter().map(|tool| &*tool.name).collect::<Vec<_>>(), ["b", "c"]);
         assert!(tools[0].annotations.is_none());
         let told: Vec<_> = found.iter().map(|one| (one.item.as_str(), one.is_left_out)).collect();
         assert_eq!(told, [("a", true), ("b", false), ("#2", true), ("#3", true), ("c", false)]);
+    }
+
+    #[test]
+    fn a_tool_whose_metadata_cannot_be_read_is_left_out_and_a_prompt_is_not() {
+        let mut found = Vec::new();
+        let meta = "{\"gatewright\": {\"scopes\": [\"admin\"]}}";
+        let bad = |name: &str| json!({"name": name, "inputSchema": {}, "_meta": meta});
+        let items = vec![bad("a"), json!({"name": "b", "inputSchema": {}, "title": 7, "_meta": {"x": 1}})];
+        let tools: Vec<Tool> = parse_each(("tools", "name"), items, &mut found);
+        assert_eq!(tools.iter().map(|tool| &*tool.name).collect::<Vec<_>>(), ["b"]);
+        assert!(tools[0].meta.as_ref().is_some_and(|meta| meta.0.contains_key("x")));
+        let told: Vec<_> = found.iter().map(|one| (one.item.as_str(), one.is_left_out)).collect();
+        assert_eq!(told, [("a", true), ("b", false)]);
+        let prompts: Vec<rmcp::model::Prompt> =
+            parse_each(("prompts", "name"), vec![bad("p")], &mut Vec::new());
+        assert_eq!(prompts.len(), 1);
+    }
+
+    #[test]
+    fn names_that_hide_text_or_are_too_long_are_refused() {
+        assert_eq!(check_name("users.list/all é"), Ok(()));
+        assert_eq!(check_name(&"n".repeat(256)), Ok(()));
+        assert!(check_name(&"n".repeat(257)).unwrap_err().contains("256 is the limit"));
+        assert!(check_name("a\u{E0041}").unwrap_err().contains("tag characters"));
+        assert!(check_name("a\nb").unwrap_err().contains("control characters"));
+        assert_eq!(check_uri("doc://caf\u{e9}", "A name\u{e9}"), Ok(()));
+        assert!(check_uri("doc://\u{202E}1", "n").unwrap_err().starts_with("its URI "));
+        assert!(check_uri("doc://1", "n\u{200B}").unwrap_err().starts_with("its name "));
+        assert!(check_uri(&format!("doc://{}", "x".repeat(9_000)), "n").is_err());
+        assert!(check_argument("q\u{200B}").is_err());
+        let mut hiding = tool(json!({}));
+        hiding.name = "a\u{202E}b".into();
+        assert_eq!(mend(&mut hiding).unwrap_err(), "its name has characters that reorder text");
     }
 
     #[test]

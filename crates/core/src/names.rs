@@ -32,6 +32,12 @@ pub(crate) fn is_own_uri(uri: &str) -> bool {
     uri.split_once(':').is_some_and(|(scheme, _)| scheme.eq_ignore_ascii_case("gatewright"))
 }
 
+/// The app's id and its own URI, of a URI in the form `<app>:<URI>`. A hierarchical one such as `doc://1` is not of this form, even if its scheme
+/// is the id of an app.
+pub(crate) fn qualified(uri: &str) -> Option<(&str, &str)> {
+    uri.split_once(':').filter(|(_, own)| !own.starts_with('/') && own.contains(':'))
+}
+
 /// Longest URI of a resource or template that is looked at, in bytes.
 pub(crate) const LONGEST_URI: usize = 8 * 1024;
 
@@ -97,6 +103,15 @@ mod tests {
     fn underscore_names_hold_nothing_an_api_refuses() {
         assert_eq!(ToolNames::Underscore.spell("crm:users.list/all"), "crm_users_list_all");
         assert_eq!(ToolNames::Colon.spell("crm:users.list"), "crm:users.list");
+    }
+
+    #[test]
+    fn a_qualified_uri_is_an_id_and_another_uri() {
+        assert_eq!(qualified("good:doc://1"), Some(("good", "doc://1")));
+        assert_eq!(qualified("good:urn:7"), Some(("good", "urn:7")));
+        for plain in ["doc://1", "doc://host:80/1", "mailto:a", "doc:///a:b", "doc"] {
+            assert_eq!(qualified(plain), None, "{plain}");
+        }
     }
 
     #[test]

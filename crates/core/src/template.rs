@@ -37,9 +37,20 @@ pub(crate) fn matches_template(template: &str, uri: &str) -> bool {
     open || rest.is_empty()
 }
 
+/// Returns `true` if the template names the scheme of its URIs, and so does not stand for any URI.
+pub(crate) fn names_scheme(template: &str) -> bool {
+    template.split('{').next().is_some_and(|literal| literal.contains(':'))
+}
+
 #[cfg(test)]
 mod tests {
-    use super::matches_template;
+    use super::{matches_template, names_scheme};
+
+    #[test]
+    fn a_template_that_stands_for_any_uri_names_no_scheme() {
+        assert!(names_scheme("doc://{x}") && names_scheme("doc:{+x}") && names_scheme("doc://1"));
+        assert!(!names_scheme("{+x}") && !names_scheme("{scheme}://{x}") && !names_scheme(""));
+    }
 
     #[test]
     fn a_template_matches_what_it_can_expand_to() {

@@ -71,14 +71,24 @@ impl ToolOverride {
 pub(crate) const META_KEY: &str = "gatewright";
 
 impl ToolMeta {
-    /// Reads `_meta.gatewright`. Parts that do not parse are left out: an author's slip hides no tool.
-    pub fn of(tool: &Tool) -> Self {
+    /// Reads `_meta.gatewright`.
+    ///
+    /// # Errors
+    /// It does not parse: the reason. Such a tool must not be offered, for the scopes that it needs are not known.
+    pub fn of(tool: &Tool) -> Result<Self, String> {
         let Some(value) = tool.meta.as_ref().and_then(|meta| meta.0.get(META_KEY)) else {
-            return Self::default();
+            return Ok(Self::default());
         };
-        serde_json::from_value(value.clone()).unwrap_or_else(|error| {
-            tracing::warn!(tool.name = %tool.name, %error, "`_meta.gatewright` of a tool does not parse and is ignored");
-            Self::default()
+        // Serde reads a list as well, by position.
+        if !value.is_object() {
+            return Err(
+                "its `_meta.gatewright` is no object, so that the scopes it needs are not known".to_owned()
+            );
+        }
+        Self::deserialize(value).map_err(|error| {
+            format!(
+                "its `_meta.gatewright` does not parse, so that the scopes it needs are not known: {error}"
+            )
         })
     }
 
@@ -106,4 +116,44 @@ pub(crate) fn listed(mut tool: Tool, public_name: String) -> Tool {
         }
     }
     tool
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    fn read(settings: Value) -> Result<ToolMeta, String> {
+        let tool = json!({"name": "t", "inputSchema": {}, "_meta": {"gatewright": settings}});
+        ToolMeta::of(&serde_json::from_value(tool).unwrap())
+    }
+
+    #[test]
+    fn settings_that_cannot_be_read_are_an_error_and_never_the_default() {
+        for bad in [
+            json!({"scopes": "admin"}),
+            json!({"scopes": ["admin", 5]}),
+            json!({"scopes": {"admin": true}}),
+            json!({"scopes": null}),
+            json!({"scopes": ["admin"], "enabledInCodeCall": 5}),
+            json!({"scopes": ["admin"], "visibleInListTools": "yes"}),
+            json!({"scopes": ["admin"], "examples": [{"code": "x"}]}),
+            json!([[], ["admin"]]),
+            json!([]),
+            json!("admin"),
+            json!(null),
+        ] {
+            let problem = read(bad.clone()).unwrap_err();
+            assert!(problem.starts_with("its `_meta.gatewright` "), "{bad}: {problem}");
+        }
+    }
+
+    #[test]
+    fn settings_that_parse_are_read_and_unknown_members_ignored() {
+        let read = read(json!({"scopes": ["admin"], "enabledInCodeCall": null, "later": 7})).unwrap();
+        assert_eq!(read, ToolMeta { scopes: vec!["admin".to_owned()], ..ToolMeta::default() });
+        let bare: Tool = serde_json::from_value(json!({"name": "t", "inputSchema": {}})).unwrap();
+        assert_eq!(ToolMeta::of(&bare), Ok(ToolMeta::default()));
+    }
 }

@@ -1,6 +1,10 @@
 //! A caller's view of all apps: what it may list, find and use.
 
-use std::{borrow::Cow, collections::HashSet, sync::Arc};
+use std::{
+    borrow::Cow,
+    collections::{HashMap, HashSet},
+    sync::Arc,
+};
 
 use rmcp::model::{Prompt, Reference, Resource, ResourceTemplate};
 
@@ -14,9 +18,9 @@ use super::{
 };
 use crate::{
     AppEntry, Owned, Policies, Snapshot, ToolEntry, UnavailableApp,
-    names::{LONGEST_URI, is_own_uri},
+    names::{LONGEST_URI, is_own_uri, qualified},
     registry::{OwnItems, PublicKey},
-    template::matches_template,
+    template::{matches_template, names_scheme},
 };
 
 /// Why a caller may not use something.
@@ -322,25 +326,60 @@ impl View {
         items: impl Fn(&'v Snapshot) -> &'v Vec<Owned<T>>,
     ) -> Option<&'v Owned<T>> {
         let shared = self.shared.find(&items, key);
-        let own = || self.own.iter().find_map(|own| own.items.find(&items, key));
+        let own = self.own.iter().filter_map(|own| own.items.find(&items, key));
+        let found = shared.into_iter().chain(own).min_by_key(|item| self.rank(&item.owner));
         let prefixed = || {
             let (app, key) = key.split_once(':')?;
-            self.own.iter().find(|own| *own.app_id == *app)?.items.find(&items, key)
+            let is_of_app = |item: &&Owned<T>| *item.owner.id == *app;
+            let own = || self.own.iter().find(|own| *own.app_id == *app)?.items.find(&items, key);
+            self.shared.find(&items, key).filter(is_of_app).or_else(own)
         };
-        let found = shared.or_else(own).or_else(prefixed);
+        let found = found.or_else(prefixed);
         found.filter(|item| self.permit.reach().has(&T::policy_object(&item.owner, &item.local)))
+    }
+
+    /// The place of an app in the configuration.
+    fn rank(&self, app: &AppEntry) -> usize {
+        let apps = &self.shared.apps;
+        apps.iter().position(|one| one.id == app.id).unwrap_or(apps.len())
+    }
+
+    /// The items that everybody has and, if `owner` has some for this caller alone, those.
+    fn snapshots_of<'v>(&'v self, owner: &AppEntry) -> impl Iterator<Item = &'v Snapshot> {
+        let id = owner.id.clone();
+        let own = self.own.iter().filter(move |own| own.app_id == id).map(|own| &own.items);
+        std::iter::once(&*self.shared).chain(own)
+    }
+
+    /// The resource that `owner` lists as `local` for this caller, in these words.
+    fn listed_by(&self, owner: &AppEntry, local: &str) -> Option<&Owned<Resource>> {
+        let prefixed = format!("{}:{local}", owner.id);
+        let is_it = |item: &&Owned<Resource>| item.owner.id == owner.id && item.local == local;
+        let found = self.snapshots_of(owner).find_map(|items| {
+            let keys = [local, &prefixed].into_iter();
+            keys.filter_map(|key| items.find(&resources_of, key)).find(is_it)
+        })?;
+        let object = Resource::policy_object(&found.owner, &found.local);
+        self.permit.reach().has(&object).then_some(found)
     }
 
     /// Returns `true` if `owner` lists the resource `local` for this caller, in these words.
     fn lists(&self, owner: &AppEntry, local: &str) -> bool {
-        let prefixed = format!("{}:{local}", owner.id);
-        [local, &prefixed].into_iter().any(|key| {
-            self.find(key, |items| &items.resources)
-                .is_some_and(|found| found.owner.id == owner.id && found.local == local)
-        })
+        self.listed_by(owner, local).is_some()
     }
 
-    /// The first item keeps a key that several have; the others get their app in front of it.
+    /// Ids of the apps that have an item for this caller that `fits`.
+    fn owners<'v, T: 'v>(
+        &'v self,
+        items: impl Fn(&'v Snapshot) -> &'v Vec<Owned<T>>,
+        fits: impl Fn(&Owned<T>) -> bool,
+    ) -> HashSet<&'v str> {
+        let snapshots = std::iter::once(&*self.shared).chain(self.own.iter().map(|own| &own.items));
+        let all = snapshots.flat_map(|snapshot| items(snapshot).iter());
+        all.filter(|item| fits(item)).map(|item| &*item.owner.id).collect()
+    }
+
+    /// The app of the configuration's first place keeps a key that several have; the others get their app in front of it.
     fn list<'v, T: PublicKey>(
         &'v self,
         items: impl Fn(&'v Snapshot) -> &'v Vec<Owned<T>>,
@@ -353,7 +392,12 @@ impl View {
         }
         let mut taken: HashSet<&str> = HashSet::new();
         let mut listed = Vec::new();
-        for item in shared.chain(self.own.iter().flat_map(|own| items(&own.items))) {
+        let mut all: Vec<&'v Owned<T>> =
+            shared.chain(self.own.iter().flat_map(|own| items(&own.items))).collect();
+        let ranks: HashMap<&str, usize> =
+            self.shared.apps.iter().enumerate().map(|(rank, app)| (&*app.id, rank)).collect();
+        all.sort_by_key(|item| ranks.get(&*item.owner.id).copied().unwrap_or(usize::MAX));
+        for item in all {
             let is_free = taken.insert(&item.key);
             if !self.shows_item(item) {
                 continue;
@@ -372,61 +416,112 @@ impl View {
         listed
     }
 
-    /// The apps that may own `uri`: that of a listed resource; else those of matching templates, then any app with resources of
-    /// that scheme. None for a URI of the gateway's own scheme.
+    /// The apps that may own `uri`, likeliest first. Of `<app>:<URI>`, it is that app alone. Of another one, it is the first app of the
+    /// configuration that lists it, after those before it that have a template of the same scheme; else the apps of matching templates, then any
+    /// app with resources of that scheme, each time in the order of the configuration. None for a URI of the gateway's own scheme.
     fn routes<K>(&self, uri: &str) -> Result<Vec<Permitted<K>>, Denied> {
         if uri.len() > LONGEST_URI {
             return Err(Denied::Unknown);
         }
-        if let Some(known) = self.find(uri, |items| &items.resources) {
-            return Ok(vec![self.permitted(known)?]);
-        }
-        let mut routes: Vec<Permitted<K>> = Vec::new();
-        let mut denied = Denied::Unknown;
-        let mut seen: HashSet<(Arc<str>, usize)> = HashSet::new();
-        let mut add = |owner: &AppEntry, local: &str| {
-            // Each is an ending of `uri`: its length names it.
-            if !self.permit.reach().has_resources(&owner.id) {
-                return;
-            }
-            if is_own_uri(local) || !seen.insert((owner.id.clone(), local.len())) {
-                return;
-            }
-            let is_listed = self.lists(owner, local);
-            match self.check(&owner.scopes_of_uri(local, is_listed)) {
-                Ok(()) => {
-                    let route = Permitted::new(owner.clone(), local.to_owned(), self.permit.clone());
-                    routes.push(route.listed(is_listed));
-                }
-                Err(why) if denied == Denied::Unknown => denied = why,
-                Err(_) => {}
-            }
-        };
-        let snapshots = || std::iter::once(&*self.shared).chain(self.own.iter().map(|own| &own.items));
-        for template in snapshots().flat_map(|items| &items.templates) {
-            let prefix = template.key.len() - template.local.len();
-            if let Some(local) = uri.get(prefix..)
-                && uri.starts_with(&template.key[..prefix])
-                && matches_template(&template.local, local)
-            {
-                add(&template.owner, local);
-            }
-        }
-        for app in &self.shared.apps {
-            let own = uri
-                .strip_prefix(&*app.id)
-                .and_then(|rest| rest.strip_prefix(':'))
-                .filter(|rest| rest.contains(':'));
-            if let Some(own) = own {
-                add(app, own);
-            }
-        }
+        let mut routes = Routes::new(self);
+        let apps = &self.shared.apps;
+        let with_template = || self.owners(|items| &items.templates, |one| matches_template(&one.local, uri));
         let wanted = scheme(uri);
-        let same_scheme = |resource: &&Owned<Resource>| scheme(&resource.local) == wanted;
-        for resource in snapshots().flat_map(|items| &items.resources).filter(same_scheme) {
-            add(&resource.owner, uri);
+        let with_scheme = || self.owners(resources_of, |one| scheme(&one.local) == wanted);
+        if let Some((owner, own)) = qualified(uri).and_then(|(id, own)| Some((self.shared.app(id)?, own))) {
+            if let Some(known) = self.listed_by(owner, uri).or_else(|| self.listed_by(owner, own)) {
+                return Ok(vec![self.permitted(known)?]);
+            }
+            if with_template().contains(&*owner.id) {
+                routes.add(owner, uri);
+            }
+            routes.add(owner, own);
+            if with_scheme().contains(&*owner.id) {
+                routes.add(owner, uri);
+            }
+            return routes.found();
         }
-        if routes.is_empty() { Err(denied) } else { Ok(routes) }
+        let known = apps.iter().enumerate().find_map(|(rank, app)| Some((rank, self.listed_by(app, uri)?)));
+        if let Some((rank, known)) = known {
+            let fits =
+                |one: &Owned<ResourceTemplate>| names_scheme(&one.local) && matches_template(&one.local, uri);
+            if rank > 0 {
+                let before = self.owners(|items| &items.templates, fits);
+                for app in apps[..rank].iter().filter(|app| before.contains(&*app.id)) {
+                    routes.add(app, uri);
+                }
+            }
+            let known = self.permitted(known);
+            return match routes.found() {
+                Ok(mut before) => {
+                    before.extend(known.ok());
+                    Ok(before)
+                }
+                Err(_) => Ok(vec![known?]),
+            };
+        }
+        let owners = with_template();
+        for app in apps.iter().filter(|app| owners.contains(&*app.id)) {
+            routes.add(app, uri);
+        }
+        for app in apps {
+            let own = uri.strip_prefix(&*app.id).and_then(|rest| rest.strip_prefix(':'));
+            if let Some(own) = own.filter(|own| own.contains(':')) {
+                routes.add(app, own);
+            }
+        }
+        let owners = with_scheme();
+        for app in apps.iter().filter(|app| owners.contains(&*app.id)) {
+            routes.add(app, uri);
+        }
+        routes.found()
+    }
+}
+
+fn resources_of(items: &Snapshot) -> &Vec<Owned<Resource>> {
+    &items.resources
+}
+
+/// The apps that may own a URI, as they are found.
+struct Routes<'v, K> {
+    view: &'v View,
+    found: Vec<Permitted<K>>,
+    denied: Denied,
+    /// Apps and lengths of their own URIs, each of which is an ending of the URI that was asked for: its length names it.
+    seen: HashSet<(Arc<str>, usize)>,
+}
+
+impl<'v, K> Routes<'v, K> {
+    fn new(view: &'v View) -> Self {
+        Self { view, found: Vec::new(), denied: Denied::Unknown, seen: HashSet::new() }
+    }
+
+    /// Adds what `owner` calls `local`, if the caller has the scopes for it.
+    fn add(&mut self, owner: &AppEntry, local: &str) {
+        let view = self.view;
+        if !view.permit.reach().has_resources(&owner.id)
+            || is_own_uri(local)
+            || !self.seen.insert((owner.id.clone(), local.len()))
+        {
+            return;
+        }
+        let is_listed = view.lists(owner, local);
+        match view.check(&owner.scopes_of_uri(local, is_listed)) {
+            Ok(()) => {
+                let route = Permitted::new(owner.clone(), local.to_owned(), view.permit.clone());
+                self.found.push(route.listed(is_listed));
+            }
+            Err(why) if self.denied == Denied::Unknown => self.denied = why,
+            Err(_) => {}
+        }
+    }
+
+    /// The routes.
+    ///
+    /// # Errors
+    /// There is none, or the caller lacks scopes for each of them.
+    fn found(self) -> Result<Vec<Permitted<K>>, Denied> {
+        if self.found.is_empty() { Err(self.denied) } else { Ok(self.found) }
     }
 }
 

@@ -16,7 +16,7 @@ use crate::{
     App, AppHealth, Caller, Catalog, CatalogFinding, PerCaller, SchemaMode, ScopeRule, ToolOverride,
     UriPattern,
     access::{all_scopes, scopes_of_uri},
-    names::underscore,
+    names::{clipped, underscore},
 };
 
 /// Longest wait for the first connection of an app, from when it was added on. Later requests do not wait for it.
@@ -86,6 +86,8 @@ pub struct AppEntry {
     named_own_uri: Arc<AtomicBool>,
     /// Findings about its catalog that the log has.
     logged: Arc<Mutex<HashSet<CatalogFinding>>>,
+    /// URIs of which the log says that another app lists them as well, with the id of that app.
+    logged_shared: Arc<Mutex<HashSet<(Arc<str>, String)>>>,
     /// Requests it is working on.
     pub(crate) open: TaskTracker,
 }
@@ -100,6 +102,7 @@ impl AppEntry {
             added: Instant::now(),
             named_own_uri: Arc::default(),
             logged: Arc::default(),
+            logged_shared: Arc::default(),
             options: Arc::new(options),
             open: TaskTracker::new(),
         }
@@ -140,6 +143,16 @@ impl AppEntry {
         }
     }
 
+    /// Logs, once each, that the app `first`, which comes before this one in the configuration, lists the URI as well; at most a hundred of them.
+    pub(super) fn log_shared_uri(&self, first: &Arc<str>, uri: &str) {
+        const MOST_LOGGED: usize = 100;
+        let mut logged = self.logged_shared.lock().unwrap_or_else(PoisonError::into_inner);
+        if logged.len() < MOST_LOGGED && logged.insert((first.clone(), uri.to_owned())) {
+            tracing::warn!(uri = ?clipped(uri), app.id = %self.id, other = %first,
+                "two apps list this URI; a client that reads it without the id of an app gets it from the first of the configuration, which is `other`");
+        }
+    }
+
     /// Logs, once each, what clients are not shown as the app offers it; at most a thousand findings of one app.
     pub(super) fn log_findings(&self, found: &[CatalogFinding]) {
         const MOST_LOGGED: usize = 1_000;
@@ -150,7 +163,7 @@ impl AppEntry {
             }
             let CatalogFinding { item, problem, is_left_out } = finding;
             let message = match is_left_out {
-                true => "an app offers an item that clients cannot read; it is left out",
+                true => "an app offers an item that cannot be offered to clients; it is left out",
                 false => {
                     "an app offers an item with a part that clients cannot read; it is offered without that part"
                 }

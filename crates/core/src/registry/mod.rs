@@ -29,7 +29,7 @@ use personal::Personal;
 use prefixes::Prefixes;
 pub(crate) use snapshot::PublicKey;
 use snapshot::build;
-pub use snapshot::{Owned, Snapshot};
+pub use snapshot::{Owned, SharedUri, Snapshot};
 
 use crate::{
     App, AppEvent, AppHealth, Audience, Caller, Catalog, Denied, EndpointConfig, Endpoints, Pins, Policies,

@@ -9,9 +9,9 @@ use rmcp::model::{JsonObject, Tool};
 
 use super::entry::AppEntry;
 use crate::{
-    Catalog, CatalogFinding, PinState, Pins,
+    Catalog, CatalogFinding, PinState, Pins, ToolMeta,
     hidden_text::clean_tool,
-    listable::{MOST_FINDINGS, Names, mend, object_schema, output_problem},
+    listable::{Names, mend, note, object_schema, output_problem},
     reshape::{FixedArguments, Reshaped},
 };
 
@@ -24,6 +24,8 @@ pub(super) struct Offered {
     /// The input schema that whole arguments have to fit.
     pub(super) schema: Arc<JsonObject>,
     pub(super) arguments: FixedArguments,
+    /// The settings of its author.
+    pub(super) meta: ToolMeta,
     /// The app offers another definition than the approved one, which this is.
     pub(super) is_changed: bool,
 }
@@ -47,18 +49,20 @@ pub(super) fn offered(
     let mut names = Names::default();
     let mut tools: Vec<Offered> = Vec::with_capacity(catalog.tools.len());
     for tool in &catalog.tools {
-        let mut note = |finding| {
-            if found.len() < MOST_FINDINGS {
-                found.push(finding);
+        let Some(offered) = offered_as(entry, tool, pins).transpose() else { continue };
+        let mended = names.take(&tool.name).and(offered).and_then(|mut offered| {
+            offered.mend()?;
+            Ok(offered)
+        });
+        let offered = match mended {
+            Ok(offered) => offered,
+            Err(problem) => {
+                note(found, CatalogFinding::left_out(&tool.name, problem));
+                continue;
             }
         };
-        let Some(mut offered) = offered_as(entry, tool, pins) else { continue };
-        if let Err(problem) = names.take(&tool.name).and_then(|()| offered.mend()) {
-            note(CatalogFinding::left_out(&tool.name, problem));
-            continue;
-        }
         if let Some(problem) = output_problem(&offered.tool) {
-            note(CatalogFinding::mended(&tool.name, problem));
+            note(found, CatalogFinding::mended(&tool.name, problem));
         }
         tools.push(offered);
     }
@@ -74,22 +78,34 @@ pub(super) fn offered(
     tools
 }
 
-fn offered_as(entry: &AppEntry, tool: &Tool, pins: &Pins) -> Option<Offered> {
+/// A tool as the operator shows it; `None` if it is not shown.
+///
+/// # Errors
+/// The settings of its author cannot be read: the reason.
+fn offered_as(entry: &AppEntry, tool: &Tool, pins: &Pins) -> Result<Option<Offered>, String> {
     let over = entry.options.tools.get(&*tool.name);
     if over.is_some_and(|over| over.disabled) {
-        return None;
+        return Ok(None);
     }
     let (mut tool, is_changed) = match pins.state(&entry.id, &entry.options, tool) {
         None | Some(PinState::Approved) => (tool.clone(), false),
         Some(PinState::Changed(approved)) => (*approved, true),
-        Some(PinState::New) => return None,
+        Some(PinState::New) => return Ok(None),
     };
+    let meta = ToolMeta::of(&tool)?;
     clean_tool(&mut tool);
     let upstream_name: Arc<str> = tool.name.as_ref().into();
     let schema = tool.input_schema.clone();
     let reshaped = match over {
-        Some(over) => Reshaped::of(tool, over)?,
-        None => Reshaped { tool, arguments: FixedArguments::default() },
+        Some(over) => Reshaped::of(tool, over),
+        None => Some(Reshaped { tool, arguments: FixedArguments::default() }),
     };
-    Some(Offered { tool: reshaped.tool, upstream_name, schema, arguments: reshaped.arguments, is_changed })
+    Ok(reshaped.map(|Reshaped { tool, arguments }| Offered {
+        tool,
+        upstream_name,
+        schema,
+        arguments,
+        meta,
+        is_changed,
+    }))
 }

@@ -17,8 +17,8 @@ use super::{
 };
 use crate::{
     Catalog, CatalogFinding, InputSchema, Pins, PolicyObject, PolicyResource, ToolEntry, ToolMeta, ToolNames,
-    hidden_text::clean_words,
-    listable::mend_annotations,
+    hidden_text::{clean_arguments, clean_words},
+    listable::{MOST_FINDINGS, check_argument, check_name, check_uri, mend_annotations, note},
     names::{clipped, is_own_uri, underscore},
     tool_settings::listed,
 };
@@ -50,6 +50,20 @@ pub(crate) trait PublicKey: Clone {
     fn is_reserved(&self) -> bool {
         false
     }
+    /// `true` for items that are named by a URI.
+    const HAS_URI: bool;
+    /// Checks its names.
+    ///
+    /// # Errors
+    /// One of them hides something, or is too long: the problem.
+    fn check(&self) -> Result<(), String>;
+    /// Another app than `app` to which it would seem to belong, by its key.
+    fn other_owner<'p>(
+        &self,
+        app: &'p AppEntry,
+        prefixes: &'p Prefixes,
+        names: ToolNames,
+    ) -> Option<&'p Arc<str>>;
     /// Scopes for it at `owner`, whose own name for it is `local`.
     fn scopes(owner: &AppEntry, local: &str) -> Vec<String>;
     /// The object that policies see in the item of `owner` that it calls `local`.
@@ -72,6 +86,21 @@ impl PublicKey for Resource {
 
     fn is_reserved(&self) -> bool {
         is_own_uri(&self.uri)
+    }
+
+    const HAS_URI: bool = true;
+
+    fn check(&self) -> Result<(), String> {
+        check_uri(&self.uri, &self.name)
+    }
+
+    fn other_owner<'p>(
+        &self,
+        app: &'p AppEntry,
+        prefixes: &'p Prefixes,
+        _: ToolNames,
+    ) -> Option<&'p Arc<str>> {
+        prefixes.other_owner_of_uri(app, &self.uri)
     }
 
     fn scopes(owner: &AppEntry, local: &str) -> Vec<String> {
@@ -101,6 +130,21 @@ impl PublicKey for ResourceTemplate {
         is_own_uri(&self.uri_template)
     }
 
+    const HAS_URI: bool = true;
+
+    fn check(&self) -> Result<(), String> {
+        check_uri(&self.uri_template, &self.name)
+    }
+
+    fn other_owner<'p>(
+        &self,
+        app: &'p AppEntry,
+        prefixes: &'p Prefixes,
+        _: ToolNames,
+    ) -> Option<&'p Arc<str>> {
+        prefixes.other_owner_of_template(app, &self.uri_template)
+    }
+
     fn scopes(owner: &AppEntry, local: &str) -> Vec<String> {
         owner.scopes_of_uri(local, true)
     }
@@ -117,10 +161,27 @@ impl PublicKey for Prompt {
 
     fn clean(&mut self) {
         clean_words(&mut self.title, &mut self.description);
+        clean_arguments(self.arguments.as_deref_mut().unwrap_or_default());
     }
 
     fn set_key(&mut self, key: String) {
         self.name = key;
+    }
+
+    const HAS_URI: bool = false;
+
+    fn check(&self) -> Result<(), String> {
+        check_name(&self.name)?;
+        self.arguments.iter().flatten().try_for_each(|argument| check_argument(&argument.name))
+    }
+
+    fn other_owner<'p>(
+        &self,
+        app: &'p AppEntry,
+        prefixes: &'p Prefixes,
+        names: ToolNames,
+    ) -> Option<&'p Arc<str>> {
+        prefixes.other_owner_of_prompt(app, &self.name, names)
     }
 
     fn scopes(owner: &AppEntry, local: &str) -> Vec<String> {
@@ -133,6 +194,17 @@ impl PublicKey for Prompt {
     }
 }
 
+/// A URI, or a URI template, that two apps list.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SharedUri {
+    /// The URI without the id of an app.
+    pub uri: String,
+    /// The app that comes first in the configuration: whoever asks for the URI without the id of an app gets that of this one.
+    pub first: Arc<str>,
+    /// The other app.
+    pub other: Arc<str>,
+}
+
 /// The items of all apps at one moment, for all callers.
 #[derive(Debug, Default)]
 pub struct Snapshot {
@@ -141,7 +213,8 @@ pub struct Snapshot {
     /// Tools by public name.
     pub tools: Vec<Arc<ToolEntry>>,
     by_name: HashMap<String, Arc<ToolEntry>>,
-    findings: HashMap<Arc<str>, Vec<CatalogFinding>>,
+    findings: Findings,
+    shared_uris: Vec<SharedUri>,
     /// Resources by public URI.
     pub resources: Vec<Owned<Resource>>,
     /// Templates by public URI template.
@@ -155,6 +228,9 @@ pub struct Snapshot {
     pub(super) starting: Vec<(AppEntry, Instant)>,
 }
 
+/// Findings by the id of their app.
+type Findings = HashMap<Arc<str>, Vec<CatalogFinding>>;
+
 impl Snapshot {
     /// A tool by either spelling of its public name.
     pub fn tool(&self, name: &str) -> Option<&Arc<ToolEntry>> {
@@ -164,6 +240,11 @@ impl Snapshot {
     /// Items of an app that clients are not shown as it offers them, at most 100.
     pub fn findings(&self, app: &str) -> &[CatalogFinding] {
         self.findings.get(app).map(Vec::as_slice).unwrap_or_default()
+    }
+
+    /// URIs and URI templates that two apps list, at most 100.
+    pub fn shared_uris(&self) -> &[SharedUri] {
+        &self.shared_uris
     }
 
     /// An app by id.
@@ -212,13 +293,11 @@ pub(super) fn build(
 ) -> Snapshot {
     let mut snapshot = Snapshot::default();
     let mut tools: BTreeMap<String, (&AppEntry, Offered, usize)> = BTreeMap::new();
+    let mut findings = Findings::new();
     for (entry, catalog) in catalogs {
-        let mut found = catalog.unread.clone();
-        let all = offered(entry, catalog, pins, &mut found);
-        entry.log_findings(&found);
-        if !found.is_empty() {
-            snapshot.findings.insert(entry.id.clone(), found);
-        }
+        let found = findings.entry(entry.id.clone()).or_default();
+        found.clone_from(&catalog.unread);
+        let all = offered(entry, catalog, pins, found);
         let common = common_beginning(all.iter().map(|offered| description(&offered.tool))).to_owned();
         for offered in all {
             let tool = &offered.tool;
@@ -257,10 +336,50 @@ pub(super) fn build(
         snapshot.tools.push(tool);
     }
     snapshot.by_name = spellings;
-    snapshot.resources = owned(catalogs, |c| &c.resources);
-    snapshot.templates = owned(catalogs, |c| &c.templates);
-    snapshot.prompts = owned(catalogs, |c| &c.prompts);
+    let mut kept = Kept { prefixes, names, findings, shared_uris: Vec::new() };
+    snapshot.resources = owned(catalogs, |c| &c.resources, &mut kept);
+    snapshot.templates = owned(catalogs, |c| &c.templates, &mut kept);
+    snapshot.prompts = owned(catalogs, |c| &c.prompts, &mut kept);
+    let Kept { mut findings, shared_uris, .. } = kept;
+    findings.retain(|_, found| !found.is_empty());
+    for (entry, _) in catalogs {
+        entry.log_findings(findings.get(&entry.id).map(Vec::as_slice).unwrap_or_default());
+        for shared in shared_uris.iter().filter(|shared| shared.other == entry.id) {
+            entry.log_shared_uri(&shared.first, &shared.uri);
+        }
+    }
+    (snapshot.findings, snapshot.shared_uris) = (findings, shared_uris);
     snapshot
+}
+
+/// The rules for which items are kept, and what was found of the others.
+struct Kept<'p> {
+    prefixes: &'p Prefixes,
+    names: ToolNames,
+    findings: Findings,
+    shared_uris: Vec<SharedUri>,
+}
+
+impl Kept<'_> {
+    /// Returns `true` if `item` of `entry` is offered, and notes why if not.
+    fn keeps<T: PublicKey>(&mut self, entry: &AppEntry, item: &T) -> bool {
+        if item.is_reserved() {
+            entry.log_own_uri(item.key());
+            return false;
+        }
+        let other = || item.other_owner(entry, self.prefixes, self.names);
+        let problem = item.check().err().or_else(|| {
+            let kind = if T::HAS_URI { "URI" } else { "name" };
+            let other = other()?;
+            Some(format!(
+                "its {kind} begins with the id of another app, `{other}`, and would pass for one of that app"
+            ))
+        });
+        let Some(problem) = problem else { return true };
+        let found = self.findings.entry(entry.id.clone()).or_default();
+        note(found, CatalogFinding::left_out(item.key(), problem));
+        false
+    }
 }
 
 fn description(tool: &rmcp::model::Tool) -> &str {
@@ -290,9 +409,9 @@ fn tool_entry(
     personal: bool,
     known: Known<'_>,
 ) -> Arc<ToolEntry> {
-    let Offered { tool, upstream_name, schema, arguments, is_changed } = offered;
+    let Offered { tool, upstream_name, schema, arguments, meta, is_changed } = offered;
     let over = entry.options.tools.get(&*upstream_name).cloned().unwrap_or_default();
-    let mut meta = ToolMeta::of(&tool).with(&over);
+    let mut meta = meta.with(&over);
     meta.scopes.extend(entry.options.scopes.iter().cloned());
     let local_name: Arc<str> = tool.name.as_ref().into();
     let wire = listed(tool, public);
@@ -339,42 +458,52 @@ fn variant(tool: &rmcp::model::Tool, meta: &ToolMeta) -> [u8; 16] {
     variant
 }
 
-/// Items of all apps, without those whose key is the gateway's own: the key as it is when unique, with `<app>:` in front when two apps share it. An
-/// item whose own key is one of the latter is left out.
+/// Items of all apps, without those whose key is the gateway's own or would pass for that of another app: the key as it is when unique, with
+/// `<app>:` in front when two apps share it. An item whose own key is one of the latter is left out.
 fn owned<T: PublicKey>(
     apps: &[(&AppEntry, Arc<Catalog>)],
     items: impl Fn(&Catalog) -> &Vec<T>,
+    kept: &mut Kept<'_>,
 ) -> Vec<Owned<T>> {
-    let mut owners: HashMap<&str, Vec<&str>> = HashMap::new();
+    let mut offered: Vec<(&AppEntry, &T)> = Vec::new();
+    // The apps of each key, in the order of the configuration.
+    let mut owners: HashMap<&str, Vec<&Arc<str>>> = HashMap::new();
     for (entry, catalog) in apps {
         for item in items(catalog) {
-            let owners = owners.entry(item.key()).or_default();
-            if !owners.contains(&&*entry.id) {
-                owners.push(&entry.id);
+            let entry: &AppEntry = entry;
+            if !kept.keeps(entry, item) {
+                continue;
             }
+            offered.push((entry, item));
+            let owners = owners.entry(item.key()).or_default();
+            if owners.contains(&&entry.id) {
+                continue;
+            }
+            if T::HAS_URI
+                && let Some(first) = owners.first()
+                && kept.shared_uris.len() < MOST_FINDINGS
+            {
+                let (first, other) = ((*first).clone(), entry.id.clone());
+                kept.shared_uris.push(SharedUri { uri: item.key().to_owned(), first, other });
+            }
+            owners.push(&entry.id);
         }
     }
     let mut all = BTreeMap::new();
     // Keys with the id of an app first: nothing of another app takes their place.
     for shared in [true, false] {
-        for (entry, catalog) in apps {
-            for item in items(catalog) {
-                if owners.get(item.key()).is_some_and(|owners| owners.len() > 1) != shared {
-                    continue;
-                }
-                if item.is_reserved() {
-                    entry.log_own_uri(item.key());
-                    continue;
-                }
-                let local = item.key().to_owned();
-                let key = if shared { format!("{}:{local}", entry.id) } else { local.clone() };
-                let mut item = item.clone();
-                item.clean();
-                item.set_key(key.clone());
-                let scopes = T::scopes(entry, &local);
-                let owner = (*entry).clone();
-                all.entry(key.clone()).or_insert(Owned { key, local, item, owner, scopes });
+        for &(entry, item) in &offered {
+            if owners.get(item.key()).is_some_and(|owners| owners.len() > 1) != shared {
+                continue;
             }
+            let local = item.key().to_owned();
+            let key = if shared { format!("{}:{local}", entry.id) } else { local.clone() };
+            let mut item = item.clone();
+            item.clean();
+            item.set_key(key.clone());
+            let scopes = T::scopes(entry, &local);
+            let owner = entry.clone();
+            all.entry(key.clone()).or_insert(Owned { key, local, item, owner, scopes });
         }
     }
     all.into_values().collect()

@@ -27,6 +27,8 @@ mod records;
 #[cfg(test)]
 mod settled_approvals;
 #[cfg(test)]
+mod shadowing;
+#[cfg(test)]
 mod shop;
 #[cfg(test)]
 mod support;
