@@ -130,7 +130,7 @@ mod tests {
     use serde_json::json;
 
     use super::{
-        growth::{SHAPES, assert_linear, repeated},
+        growth::{SHAPES, assert_linear, assert_linear_up_to, repeated},
         *,
     };
 
@@ -197,10 +197,17 @@ mod tests {
         assert_eq!(message.matches("/home/1").count(), MOST_PATHS);
         for piece in SHAPES {
             let sent = |len| repeated(piece, len);
-            assert_linear(piece, sent, |text| {
+            let look = |text: &str| {
                 let mut sent = SentTexts::default();
                 sent.add(text);
-                drop(std::hint::black_box(cleaned(&sent, "no /home/ann/x here")))
+                drop(std::hint::black_box(cleaned(&sent, "no /home/ann/x here")));
+            };
+            assert_linear(piece, sent, look);
+            // Both as long as they may be.
+            assert_linear_up_to(8 * 1024, piece, sent, |text| {
+                let mut sent = SentTexts::default();
+                sent.add(text);
+                drop(std::hint::black_box(cleaned(&sent, text)));
             });
         }
     }

@@ -253,6 +253,9 @@ mod tests {
             growth::assert_linear(piece, text, |line| drop(std::hint::black_box(redacted(line, &patterns))));
             let line = |len| json!({"fields": {"message": text(len)}}).to_string();
             growth::assert_linear(piece, line, |line| drop(std::hint::black_box(redacted(line, &patterns))));
+            growth::assert_linear_up_to(LONGEST_TEXT, piece, line, |line| {
+                drop(std::hint::black_box(redacted(line, &patterns)));
+            });
         }
     }
 

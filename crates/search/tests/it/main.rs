@@ -7,6 +7,8 @@ mod crowding;
 mod filters;
 #[cfg(test)]
 mod finding;
+#[cfg(test)]
+mod growth;
 mod kinds_of_tools;
 #[cfg(test)]
 mod scores;
