@@ -10,7 +10,7 @@ use serde_json::json;
 
 use crate::{
     ApprovalRequest, Forbidden, NotRequested, RequestDigest, RequestObject, Unasked, UnavailableApp, codes,
-    names::clipped,
+    is_web_address, names::clipped,
 };
 
 /// Why [`Invoker::call`](crate::Invoker::call) did not reach a result. Display is safe to show.
@@ -171,8 +171,7 @@ fn addresses(error: &ErrorData) -> String {
     }
     let asked = error.data.as_ref().and_then(|data| data.get("elicitations")?.as_array());
     let urls = asked.into_iter().flatten().filter_map(|one| one.get("url")?.as_str());
-    let urls = urls.filter(|url| url.len() <= LONGEST_ADDRESS && !url.contains(char::is_control));
-    let urls = urls.filter(|url| url.starts_with("https://") || url.starts_with("http://"));
+    let urls = urls.filter(|url| url.len() <= LONGEST_ADDRESS && is_web_address(url));
     let urls: Vec<&str> = urls.take(MOST_ADDRESSES).collect();
     if urls.is_empty() {
         return String::new();

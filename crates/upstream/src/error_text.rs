@@ -2,7 +2,7 @@
 //!
 //! Paths and stack traces are left to `codecall.sanitization`, which also covers the apps in this process.
 
-use gatewright_core::{CredentialPatterns, MASK};
+use gatewright_core::{CredentialPatterns, MASK, is_web_address};
 use rmcp::{
     ErrorData,
     model::{CallToolResult, ContentBlock, ServerResult},
@@ -16,12 +16,20 @@ const MOST_MESSAGE: usize = 8 * 1024;
 /// Most text of an error's data, or of a failed call, in bytes.
 const MOST_TEXT: usize = 64 * 1024;
 
+/// Takes out the questions that send the user elsewhere than to the web.
+fn keep_web_addresses(data: &mut Value) {
+    if let Some(asked) = data.get_mut("elicitations").and_then(Value::as_array_mut) {
+        asked.retain(|one| one.get("url").is_none_or(|url| url.as_str().is_some_and(is_web_address)));
+    }
+}
+
 impl Redactor {
-    /// A protocol error. The data of one that asks the user to open addresses stays as it is.
+    /// A protocol error. The data of one that asks the user to open addresses stays as it is, as far as they are of the web.
     pub(crate) fn error(&self, mut error: ErrorData) -> ErrorData {
         error.message = self.text(&error.message, MOST_MESSAGE).into();
-        if error.code.0 != URL_ELICITATION_REQUIRED
-            && let Some(data) = &mut error.data
+        if error.code.0 == URL_ELICITATION_REQUIRED {
+            error.data.iter_mut().for_each(keep_web_addresses);
+        } else if let Some(data) = &mut error.data
             && !self.value("data", data, &mut { MOST_TEXT })
         {
             tracing::warn!("the data of a server's error is too long; its code alone is passed on");

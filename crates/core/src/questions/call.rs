@@ -17,7 +17,7 @@ use super::{
     CannotAsk, MOST_OPEN, MOST_QUESTIONS, Unasked,
     client::ask_one,
     desk::Desk,
-    kind::{missing, outline_of, question_of},
+    kind::{may_ask, outline_of, question_of},
 };
 use crate::Era;
 
@@ -213,9 +213,9 @@ pub async fn ask(
     let Some(questions) = context.extensions.get::<Questions>() else { return Err(CannotAsk::NoCall) };
     let has = context.client_capabilities().unwrap_or_default();
     let outline = outline_of(&question);
-    let asked = match missing(&question, &has) {
-        Some(capability) => Err(CannotAsk::Capability(capability)),
-        None => ask_caller(questions, context, question, over).await,
+    let asked = match may_ask(&question, &has) {
+        Err(why) => Err(why),
+        Ok(()) => ask_caller(questions, context, question, over).await,
     };
     if let Err(why) = &asked {
         questions.note_unasked(outline, why);

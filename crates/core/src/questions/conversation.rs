@@ -22,7 +22,7 @@ use super::{
     can_answer,
     desk::{HeldId, News, Outcome},
     held::{CallKey, HeldCall, HeldCalls, NotHeld},
-    kind::answers_any,
+    kind::{answers_any, leads_to_web},
     outline,
 };
 use crate::{AppFuture, CallerAddress, Claimant, Era, Principal, codes};
@@ -194,6 +194,11 @@ impl Conversation<'_> {
         let requests = asks.input_requests.as_ref();
         if let Some(requests) = requests.filter(|requests| requests.len() > MOST_QUESTIONS) {
             return Err(unasked(outline(requests), CannotAsk::TooMany));
+        }
+        if let Some(requests) = requests
+            && let Err(why) = requests.values().try_for_each(leads_to_web)
+        {
+            return Err(unasked(outline(requests), why));
         }
         if !at_once {
             return Ok(Response::App(asks.into()));

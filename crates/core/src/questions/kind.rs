@@ -17,14 +17,38 @@ const LONGEST_URL: usize = 2_000;
 /// Checks that a client with the capabilities `has` can answer all of `requests`.
 ///
 /// # Errors
-/// The first capability that is missing.
+/// The first capability that is missing, or an address that is not one of the web.
 pub fn can_answer(requests: &InputRequests, has: &ClientCapabilities) -> Result<(), CannotAsk> {
-    let missing = requests.values().find_map(|request| missing(request, has));
-    missing.map_or(Ok(()), |capability| Err(CannotAsk::Capability(capability)))
+    requests.values().try_for_each(|request| may_ask(request, has))
+}
+
+/// The same for one question.
+pub(crate) fn may_ask(request: &InputRequest, has: &ClientCapabilities) -> Result<(), CannotAsk> {
+    leads_to_web(request)?;
+    missing(request, has).map_or(Ok(()), |capability| Err(CannotAsk::Capability(capability)))
+}
+
+/// Checks that a question sends the user to no address but one of the web.
+pub(crate) fn leads_to_web(request: &InputRequest) -> Result<(), CannotAsk> {
+    match request {
+        InputRequest::Elicitation(elicit) => match &elicit.params {
+            ElicitRequestParams::UrlElicitationParams { url, .. } if !is_web_address(url) => {
+                Err(CannotAsk::Address)
+            }
+            _ => Ok(()),
+        },
+        _ => Ok(()),
+    }
+}
+
+/// Returns `true` for an address of https or http: with any other a client may run a script (`javascript:`), read a file or start a program.
+pub fn is_web_address(url: &str) -> bool {
+    let is_of = |scheme: &str| url.get(..scheme.len()).is_some_and(|own| own.eq_ignore_ascii_case(scheme));
+    (is_of("https://") || is_of("http://")) && !url.contains(|c: char| c.is_control() || c == ' ')
 }
 
 /// The capability that `request` needs and `has` lacks.
-pub(crate) fn missing(request: &InputRequest, has: &ClientCapabilities) -> Option<&'static str> {
+fn missing(request: &InputRequest, has: &ClientCapabilities) -> Option<&'static str> {
     match request {
         InputRequest::Elicitation(elicit) => {
             let Some(has) = &has.elicitation else { return Some("elicitation") };
@@ -140,9 +164,8 @@ pub(crate) fn outline_of(request: &InputRequest) -> String {
     match request {
         InputRequest::Elicitation(elicit) => match &elicit.params {
             ElicitRequestParams::UrlElicitationParams { message, url, .. } => {
-                let is_plain =
-                    url.len() <= LONGEST_URL && !url.contains(|c: char| c.is_control() || c == ' ');
-                let address = if is_plain { url } else { "an address that is not shown" };
+                let is_shown = url.len() <= LONGEST_URL && is_web_address(url);
+                let address = if is_shown { url } else { "an address that is not shown" };
                 format!("to open {address} (\"{}\")", one_line(message))
             }
             ElicitRequestParams::FormElicitationParams { message, requested_schema, .. } => {
@@ -224,6 +247,34 @@ mod tests {
                 Err(other) => panic!("{other}"),
             };
             assert_eq!(found, lacks, "{request} {has:?}");
+        }
+    }
+
+    #[test]
+    fn users_are_sent_to_web_addresses_only() {
+        let has: ClientCapabilities = serde_json::from_value(json!({"elicitation": {"url": {}}})).unwrap();
+        for (address, may) in [
+            ("https://a.example/login?x=1", true),
+            ("http://127.0.0.1:8080/", true),
+            ("HTTPS://A.EXAMPLE", true),
+            ("javascript:alert(1)", false),
+            ("data:text/html,<script>", false),
+            ("file:///etc/passwd", false),
+            ("vbscript:x", false),
+            ("ms-msdt:/id", false),
+            ("app.example://login", false),
+            (" https://a.example", false),
+            ("https:a.example", false),
+            ("https://a.example/\u{0}\n", false),
+            ("", false),
+        ] {
+            let checked = can_answer(&requests(json!({"a": url(address)})), &has);
+            assert_eq!(checked, if may { Ok(()) } else { Err(CannotAsk::Address) }, "{address}");
+            assert_eq!(
+                outline(&requests(json!({"a": url(address)}))).contains("not shown"),
+                !may,
+                "{address}"
+            );
         }
     }
 

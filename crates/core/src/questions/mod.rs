@@ -20,7 +20,7 @@ pub(crate) use conversation::{Answers, Asking, Conversation, Response, Unanswere
 pub(crate) use desk::HeldId;
 pub use held::arguments_digest;
 pub(crate) use held::{ArgumentsDigest, CallKey, HeldCalls};
-pub use kind::{can_answer, outline, question_capabilities};
+pub use kind::{can_answer, is_web_address, outline, question_capabilities};
 pub(crate) use repetitions::Repetitions;
 pub use unasked::{CannotAsk, Unasked};
 

@@ -36,6 +36,9 @@ pub enum CannotAsk {
     /// The request is none of those during which a server may ask.
     #[error("a server may ask only while it works on a tool, a resource or a prompt")]
     NoCall,
+    /// It sends the user to an address of another scheme.
+    #[error("the user is sent to addresses of https and http only")]
+    Address,
     /// The answer is not needed any more.
     #[error("the call this belongs to is over")]
     CallOver,
@@ -61,7 +64,7 @@ impl CannotAsk {
             Self::Gone => ("CALLER_GONE", self.to_string()),
             Self::TimedOut(_) => ("CALLER_TIMED_OUT", self.to_string()),
             Self::CallOver => ("CALL_OVER", self.to_string()),
-            Self::NoCall => ("CALLER_CANNOT_BE_ASKED", self.to_string()),
+            Self::NoCall | Self::Address => ("CALLER_CANNOT_BE_ASKED", self.to_string()),
             Self::Busy | Self::Rounds | Self::TooMany => ("CALLER_BUSY", self.to_string()),
             Self::BadAnswer => ("CALLER_BAD_ANSWER", self.to_string()),
         };
@@ -101,6 +104,7 @@ impl std::fmt::Display for Unasked {
             | CannotAsk::Rounds
             | CannotAsk::TooMany
             | CannotAsk::NoCall
+            | CannotAsk::Address
             | CannotAsk::CallOver => Ok(()),
         }
     }

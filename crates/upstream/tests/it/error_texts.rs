@@ -71,5 +71,12 @@ async fn addresses_that_a_user_must_open_stay_whole() {
     let data =
         json!({"elicitations": [{"mode": "url", "url": url, "elicitationId": "1", "message": "Sign in"}]});
     let asked = json!({"error": {"code": -32042, "message": "sign in first", "data": &data}});
+    assert_eq!(error(&client, "a:answer", asked).await.data, Some(data.clone()));
+    let mut more = data.clone();
+    for other in ["javascript:alert(1)", "file:///etc/passwd"] {
+        let other = json!({"mode": "url", "url": other, "elicitationId": "2", "message": "Sign in"});
+        more["elicitations"].as_array_mut().unwrap().push(other);
+    }
+    let asked = json!({"error": {"code": -32042, "message": "sign in first", "data": more}});
     assert_eq!(error(&client, "a:answer", asked).await.data, Some(data));
 }
