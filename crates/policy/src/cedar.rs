@@ -9,7 +9,7 @@ pub(crate) use cedar_policy_core::{
         RestrictedExpr, SlotEnv, UnaryOp, Unknown, Value, ValueKind, Var,
     },
     entities::{Entities, NoEntitiesSchema, TCComputation},
-    evaluator::{Evaluator, RestrictedEvaluator},
+    evaluator::{EvaluationError, Evaluator, RestrictedEvaluator},
     extensions::Extensions,
     parser::parse_policyset,
     validator::{ValidationMode, Validator, ValidatorSchema},

@@ -1,4 +1,5 @@
-//! Compares policies with a catalog: names that nothing has, misspelt attributes, and conditions that are never true.
+//! Compares policies with a catalog: names that nothing has, misspelt attributes, and conditions that are never true. Those that fail for every request
+//! are found by a trial, since types do not show them.
 
 use std::collections::BTreeSet;
 
@@ -11,6 +12,7 @@ use crate::{
         EntityUID, ExprKind, Literal, PolicySet, PrincipalOrResourceConstraint, ValidationMode, Validator,
         ValidatorSchema,
     },
+    engine::certain_failure,
     load::{Grant, Rule, explained, line_of, offset},
     reads::is_arguments,
     schema::{Arguments, schemas},
@@ -51,7 +53,7 @@ impl<'c> Catalog<'c> {
 }
 
 impl CedarPolicies {
-    /// Every problem in the policies that shows without evaluating them. Without a `catalog`, names of apps, tools and prompts and conditions
+    /// Every problem in the policies that shows without a request. Without a `catalog`, names of apps, tools and prompts and conditions
     /// on arguments are not checked.
     pub fn check(&self, catalog: Option<&Catalog<'_>>) -> Vec<PolicyProblem> {
         with_stack(|| self.problems(catalog)).unwrap_or_else(|| {
@@ -73,7 +75,15 @@ impl CedarPolicies {
             let misnamed = catalog.map(|catalog| self.misnamed(rule, catalog)).unwrap_or_default();
             // What names nothing has no arguments to check.
             if misnamed.is_empty() {
-                found.extend(self.ill_typed(rule, catalog));
+                let ill_typed = self.ill_typed(rule, catalog);
+                if ill_typed.is_empty()
+                    && let Some(why) = certain_failure(rule)
+                {
+                    let problem =
+                        format!("cannot be evaluated, so every request that it is about is refused: {why}");
+                    found.push(self.problem(rule, 0, problem));
+                }
+                found.extend(ill_typed);
             }
             found.extend(misnamed);
         }

@@ -9,8 +9,8 @@ use gatewright_core::{Decision, Forbidden, PolicyEngine, PolicyObject, PolicyReq
 use crate::{
     bounds::evaluating,
     cedar::{
-        Context, Entities, Entity, EntityUIDEntry, Evaluator, Extensions, Literal, NoEntitiesSchema,
-        PartialValue, Request, SlotEnv, TCComputation, Value, ValueKind,
+        Context, Entities, Entity, EntityUIDEntry, EvaluationError, Evaluator, Extensions, Literal,
+        NoEntitiesSchema, PartialValue, Request, SlotEnv, TCComputation, Value, ValueKind,
     },
     classes::{Callers, Class, Classes},
     load::{Grant, PolicyFile, PolicyProblem, Rule, explained, rules},
@@ -308,6 +308,20 @@ fn outcome(evaluator: &Evaluator<'_>, rule: &Rule) -> Result<Outcome, String> {
         Ok(PartialValue::Residual(residual)) if is_never_true(&residual) => Ok(Outcome::False),
         Ok(PartialValue::Residual(_)) => Ok(Outcome::Open),
         Err(why) => Err(why),
+    }
+}
+
+/// The failure of the condition of `rule` that every request meets which its scope covers.
+pub(crate) fn certain_failure(rule: &Rule) -> Option<String> {
+    let condition = rule.policy.non_scope_constraints()?;
+    let unknown = || EntityUIDEntry::Unknown { ty: None, loc: None };
+    let request = Request::new_unchecked(unknown(), unknown(), unknown(), None);
+    let nothing = Entities::new();
+    let evaluator = Evaluator::new(request, &nothing, Extensions::all_available());
+    match evaluating(rule.depth, || evaluator.partial_interpret(condition, &SlotEnv::new())) {
+        // That of a request may be the one that is named.
+        Ok(_) | Err(EvaluationError::EntityDoesNotExist(_)) => None,
+        Err(error) => Some(explained(&error)),
     }
 }
 

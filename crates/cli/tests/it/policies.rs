@@ -268,6 +268,11 @@ fn check_names_what_policies_get_wrong_with_file_line_and_advice() {
             &["is also that of rules.cedar:1"],
         ),
         ("permit (principal == ?principal, action, resource);", 1, &["slots"]),
+        (
+            "permit (principal, action, resource);\nforbid (principal, action == Action::\"call\", resource)\nwhen { 9223372036854775807 + 1 > 0 };",
+            2,
+            &["cannot be evaluated", "every request", "overflow"],
+        ),
     ] {
         let (code, text) = Setup::new(policy).run(&["check", "--json"]);
         let body: Value = serde_json::from_str(&text).unwrap_or_else(|_| panic!("{policy}: {text}"));

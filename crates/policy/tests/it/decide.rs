@@ -336,3 +336,26 @@ fn approvers_are_one_scope_beside_an_ask() {
         assert!(problem(&text).contains("names one scope"), "{scope}");
     }
 }
+
+#[tokio::test]
+async fn a_condition_that_fails_for_every_request_is_found_without_one() {
+    for (condition, fails) in [
+        ("9223372036854775807 + 1 > 0", true),
+        ("context.hour > 3 && 9223372036854775807 * 2 > 0", false),
+        ("-9223372036854775807 - 2 < 0 || context.hour > 3", true),
+        ("principal.subject == \"ann\"", false),
+        ("User::\"ann\".subject == \"ann\"", false),
+        ("true || 9223372036854775807 + 1 > 0", false),
+    ] {
+        let policies = read(&format!("permit (principal, action, resource) when {{ {condition} }};"));
+        let problems = policies.check(None);
+        let is_found = problems.iter().any(|one| one.problem.contains("cannot be evaluated"));
+        assert_eq!(is_found, fails, "{condition}: {problems:?}");
+        if fails {
+            let bank =
+                Bank::new(&format!("permit (principal, action, resource) when {{ {condition} }};")).await;
+            let decided = bank.decide(&caller("ada", None, ""), "close", json!({}));
+            assert!(decided.contains("overflow"), "{condition}: {decided}");
+        }
+    }
+}
