@@ -202,6 +202,20 @@ impl ApiKeys {
         Ok(caller.ok().filter(here).map(|caller| caller.principal.scopes))
     }
 
+    /// Returns the digest of the key that `principal` has; `None` for those with tokens.
+    pub(crate) async fn digest_of(&self, principal: &Principal) -> Result<Option<String>, StoreError> {
+        let Some(name) = principal.subject.strip_prefix(SUBJECT_PREFIX) else { return Ok(None) };
+        if let Some(key) = self.configured.load().iter().find(|key| key.name == name) {
+            return Ok(Some(hex(&key.hash.0)));
+        }
+        let stored = match &self.store {
+            Some(store) => store.get(&StoredKey::name_record(name)).await?,
+            None => None,
+        };
+        // A key that was revoked meanwhile is that of nobody.
+        Ok(Some(stored.and_then(|digest| String::from_utf8(digest).ok()).unwrap_or_default()))
+    }
+
     /// Compares with every configured key, and each in constant time.
     fn configured(&self, digest: &[u8; 32]) -> Option<Result<CachedToken, TokenError>> {
         let keys = self.configured.load();

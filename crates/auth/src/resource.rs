@@ -397,6 +397,19 @@ impl Authenticator for ResourceServer {
         Box::pin(self.scopes_of_work(principal, since))
     }
 
+    /// The digest of an API key: another key may have its name later.
+    fn credential<'a>(
+        &'a self,
+        principal: &'a Principal,
+    ) -> BoxFuture<'a, Result<Option<String>, RecordsError>> {
+        Box::pin(async {
+            self.resource.api_keys.digest_of(principal).await.map_err(|error| {
+                tracing::warn!(%error, "it cannot be checked whose key this is: the token store failed");
+                RecordsError::Unavailable
+            })
+        })
+    }
+
     /// The end of the token, for those of an external provider: nobody else can be asked. A token whose introspection names no end allows no work without
     /// another request.
     fn work_until<'a>(&'a self, parts: &'a Parts) -> BoxFuture<'a, Option<SystemTime>> {

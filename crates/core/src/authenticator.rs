@@ -37,6 +37,18 @@ pub trait Authenticator: Send + Sync + 'static {
         Box::pin(std::future::ready(Ok(Some(principal.scopes.clone()))))
     }
 
+    /// Returns a name of the credential by which `principal` is known, if others may have its subject after it: what was approved for one is not approved for the
+    /// next. `None` where the subject is the caller, which is the default.
+    ///
+    /// # Errors
+    /// The store that knows does not answer.
+    fn credential<'a>(
+        &'a self,
+        _principal: &'a Principal,
+    ) -> BoxFuture<'a, Result<Option<String>, RecordsError>> {
+        Box::pin(std::future::ready(Ok(None)))
+    }
+
     /// Returns the time until which work that the request of `parts` begins may go on without another one, for callers of whom nothing but their token is
     /// known. `None` if [`Authenticator::scopes_now`] knows more, which is the default.
     fn work_until<'a>(&'a self, _parts: &'a Parts) -> BoxFuture<'a, Option<SystemTime>> {

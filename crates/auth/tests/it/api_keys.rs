@@ -307,3 +307,29 @@ async fn work_without_a_request_goes_on_with_what_its_key_grants_until_that_is_r
     stored(&site, "nightly", None).await;
     assert_eq!(guard.scopes_now(&of_store, began).await, Ok(None), "another key has the name");
 }
+
+#[tokio::test]
+async fn keys_of_one_name_are_different_credentials() {
+    let clock = Arc::new(ManualClock::from_system());
+    let store: Arc<dyn Store> = Arc::new(MemoryStore::new(clock.clone()));
+    let site = Site::on(json!({}), clock, store).await;
+    let guard = site.resource_server();
+    let credential = async |key: &str| {
+        let caller = check(&guard, key).await.unwrap();
+        guard.credential(&caller).await.unwrap()
+    };
+    let first = credential(&stored(&site, "nightly", None).await).await;
+    assert!(first.is_some());
+    site.server.revoke_api_key("nightly").await.unwrap();
+    let second = credential(&stored(&site, "nightly", None).await).await;
+    assert!(second.is_some() && second != first);
+    let mut known = Vec::new();
+    for _ in 0..2 {
+        let (key, ci) = configured("ci", &["read"], None);
+        guard.replace_api_keys(&[ci]);
+        known.push(credential(&key).await.unwrap());
+    }
+    assert_ne!(known[0], known[1]);
+    let ada = Principal { subject: "ada".into(), ..Principal::local() };
+    assert_eq!(guard.credential(&ada).await, Ok(None));
+}

@@ -42,6 +42,9 @@ pub(super) struct StandingApproval {
     /// The script that it is for; none: all requests.
     pub(super) run: Option<String>,
     pub(super) until_ms: u64,
+    /// The credential that the caller was known by.
+    #[serde(default)]
+    pub(super) credential: Option<String>,
 }
 
 impl CallerRecord {
@@ -71,15 +74,15 @@ impl CallerRecord {
         self.standing.push(stands);
     }
 
-    /// Returns `true` if an approval stands for requests for `object` that `policy` asks about.
-    pub(super) fn stands(
+    /// The approvals that stand for requests for `object` that `policy` asks about.
+    pub(super) fn standing(
         &self,
         (object, policy): (&str, &str),
         approvers: Option<&str>,
         run: Option<&str>,
         now_ms: u64,
-    ) -> bool {
-        self.standing.iter().any(|one| {
+    ) -> impl Iterator<Item = &StandingApproval> {
+        self.standing.iter().filter(move |one| {
             one.until_ms > now_ms
                 && one.object == object
                 && one.policy == policy
@@ -116,6 +119,7 @@ impl StandingApproval {
             approvers: approvers.map(str::to_owned),
             run,
             until_ms,
+            credential: None,
         })
     }
 }
@@ -123,6 +127,16 @@ impl StandingApproval {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn stands(
+        record: &CallerRecord,
+        about: (&str, &str),
+        approvers: Option<&str>,
+        run: Option<&str>,
+        now_ms: u64,
+    ) -> bool {
+        record.standing(about, approvers, run, now_ms).next().is_some()
+    }
 
     #[test]
     fn a_state_is_used_once_however_many_come_after_it() {
@@ -166,12 +180,12 @@ mod tests {
             0,
         );
         assert!(StandingApproval::of(ApprovalDuration::Once, pay, None, None, 100).is_none());
-        assert!(record.stands(pay, None, Some("exe_2"), 50) && record.stands(pay, None, None, 50));
-        assert!(!record.stands(pay, None, None, 100), "it has ended");
-        assert!(!record.stands(("shop:pay", "other"), None, None, 50));
-        assert!(!record.stands(pay, Some("boss"), None, 50), "the caller gave it, and now another has to");
-        assert!(record.stands(("shop:send", "mail"), Some("boss"), Some("exe_1"), 50));
-        assert!(!record.stands(("shop:send", "mail"), Some("boss"), Some("exe_2"), 50));
+        assert!(stands(&record, pay, None, Some("exe_2"), 50) && stands(&record, pay, None, None, 50));
+        assert!(!stands(&record, pay, None, None, 100), "it has ended");
+        assert!(!stands(&record, ("shop:pay", "other"), None, None, 50));
+        assert!(!stands(&record, pay, Some("boss"), None, 50), "the caller gave it, and now another has to");
+        assert!(stands(&record, ("shop:send", "mail"), Some("boss"), Some("exe_1"), 50));
+        assert!(!stands(&record, ("shop:send", "mail"), Some("boss"), Some("exe_2"), 50));
         for n in 0..100 {
             record.stand(
                 StandingApproval::of(ApprovalDuration::Hour, (&format!("t{n}"), "p"), None, None, 100)

@@ -4,7 +4,7 @@
 //! `caller`. Every change replaces exactly the record that was read, so that two instances never use one approval twice.
 
 use std::{
-    sync::{Arc, OnceLock},
+    sync::{Arc, OnceLock, Weak},
     time::Duration,
 };
 
@@ -20,7 +20,8 @@ use super::{
     waiting::{Entry, has_room},
 };
 use crate::{
-    Claimant, MemoryRecords, Principal, RecordsError, RequestDigest, SealKey, SharedRecords, access::Sealer,
+    Authenticator, Claimant, MemoryRecords, Principal, RecordsError, RequestDigest, SealKey, SharedRecords,
+    access::Sealer,
 };
 
 /// Time for which an approval stands that is given for an hour.
@@ -33,6 +34,7 @@ pub struct ApprovalStore {
     pub(super) records: SealedRecords,
     listener: OnceLock<Arc<dyn ApprovalListener>>,
     page: OnceLock<String>,
+    callers: OnceLock<Weak<dyn Authenticator>>,
     /// Notified when an approval was settled here that a script waits for.
     pub(super) woken: Notify,
 }
@@ -61,7 +63,8 @@ impl ApprovalStore {
     /// Approvals in `records`, sealed with keys of `key`.
     pub fn new(records: Arc<dyn SharedRecords>, key: SealKey) -> Self {
         let records = SealedRecords::new(records, key);
-        Self { records, listener: OnceLock::new(), page: OnceLock::new(), woken: Notify::new() }
+        let (listener, page, callers) = Default::default();
+        Self { records, listener, page, callers, woken: Notify::new() }
     }
 
     /// Notifies `listener` of every step from now on. Only the first listener is kept.
@@ -72,6 +75,18 @@ impl ApprovalStore {
     /// Names the page on which users decide. Only the first address is kept.
     pub fn decided_at(&self, page: impl Into<String>) {
         let _ = self.page.set(page.into());
+    }
+
+    /// Asks `authenticator` for the credentials of callers, to which approvals that stand are bound. Only the first one is kept.
+    pub fn callers_of(&self, authenticator: &Arc<dyn Authenticator>) {
+        let _ = self.callers.set(Arc::downgrade(authenticator));
+    }
+
+    async fn credential(&self, principal: &Principal) -> Result<Option<String>, RecordsError> {
+        match self.callers.get() {
+            Some(callers) => callers.upgrade().ok_or(RecordsError::Unavailable)?.credential(principal).await,
+            None => Ok(None),
+        }
     }
 
     /// The sealer of states: those of a store in memory are good as long as the record of those that were used.
@@ -125,9 +140,10 @@ impl ApprovalStore {
     ) -> Result<(), RecordsError> {
         // A script is forgotten in a day or so; an hour bounds both.
         let until_ms = now_ms() + super::record::millis(HOUR);
-        let Some(stands) = StandingApproval::of(duration, about, approvers, run, until_ms) else {
+        let Some(mut stands) = StandingApproval::of(duration, about, approvers, run, until_ms) else {
             return Ok(());
         };
+        stands.credential = self.credential(principal).await?;
         self.change_caller(principal, |record, now| {
             record.stand(stands.clone(), now);
             true
@@ -162,7 +178,13 @@ impl ApprovalStore {
         run: Option<&str>,
     ) -> Result<bool, RecordsError> {
         let (_, record) = self.records.read::<CallerRecord>(&self.caller_key(principal)).await?;
-        Ok(record.is_some_and(|record| record.stands(about, approvers, run, now_ms())))
+        let Some(record) = record else { return Ok(false) };
+        let mut standing = record.standing(about, approvers, run, now_ms()).peekable();
+        if standing.peek().is_none() {
+            return Ok(false);
+        }
+        let credential = self.credential(principal).await?;
+        Ok(standing.any(|one| one.credential == credential))
     }
 
     /// Takes the decision on a request, if there is one that `approvers` made. Nobody else can take it then.

@@ -1,14 +1,20 @@
 //! Approvals of direct calls: in the client, in both eras, and by others.
 
 use std::{
-    sync::{Arc, atomic::Ordering},
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
     time::Duration,
 };
 
+use futures::future::BoxFuture;
 use gatewright_core::{
-    Approval, ApprovalDuration, Approvals, Approver, CannotDecide, MemoryRecords, Policies, SharedRecords,
+    Approval, ApprovalDuration, Approvals, Approver, AuthRefusal, Authenticator, CannotDecide, MemoryRecords,
+    Policies, Principal, RecordsError, SharedRecords,
     rmcp::model::{CallToolRequestParams, CallToolResponse, CallToolResult, InputRequiredResult},
 };
+use http::request::Parts;
 use serde_json::{Value, json};
 
 use crate::{
@@ -216,6 +222,40 @@ async fn an_approval_for_an_hour_is_for_one_tool_and_none_that_asks_each_time() 
     let person = Person::saying([json!({"action": "decline"})]);
     let eve = instance.client(granted("eve", "*"), &person, false).await;
     assert_eq!(code(&eve.call_tool(call("pay", json!({}))).await.unwrap()), "APPROVAL_DENIED");
+}
+
+/// Knows callers by keys, of which another may get the name of an earlier one.
+struct Keys(AtomicUsize);
+
+impl Authenticator for Keys {
+    fn authenticate<'a>(&'a self, _: &'a Parts) -> BoxFuture<'a, Result<Principal, AuthRefusal>> {
+        unreachable!("callers are named by the test")
+    }
+
+    fn credential<'a>(&'a self, _: &'a Principal) -> BoxFuture<'a, Result<Option<String>, RecordsError>> {
+        Box::pin(async { Ok(Some(self.0.load(Ordering::SeqCst).to_string())) })
+    }
+
+    fn insufficient_scope(&self, _: &Principal, _: &[String]) -> AuthRefusal {
+        unreachable!("callers have all scopes")
+    }
+}
+
+#[tokio::test]
+async fn an_approval_for_an_hour_does_not_stand_for_another_key_of_the_same_name() {
+    let (instance, shop) = new(terms()).await;
+    let keys = Arc::new(Keys(AtomicUsize::new(1)));
+    let authenticator: Arc<dyn Authenticator> = keys.clone();
+    instance.store.callers_of(&authenticator);
+    let hour = json!({"action": "accept", "content": {"approve": true, "for": "this tool for an hour"}});
+    let person = Person::saying([hour.clone(), hour]);
+    let nightly = instance.client(granted("key:nightly", "*"), &person, false).await;
+    for (key, asked) in [(1, 1), (1, 0), (2, 1), (2, 0), (1, 0)] {
+        keys.0.store(key, Ordering::SeqCst);
+        nightly.call_tool(call("pay", json!({"amount": 1}))).await.unwrap();
+        assert_eq!(person.asked().len(), asked, "key {key}");
+    }
+    assert_eq!(shop.made(), 5);
 }
 
 #[tokio::test]

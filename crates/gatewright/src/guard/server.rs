@@ -69,6 +69,7 @@ impl Guard {
                 issuer = Some(opened);
             }
             let shared: Arc<dyn Authenticator> = Arc::new(authenticator.clone());
+            running.gateway().invoker().approvals().callers_of(&shared);
             server = server.authenticator(shared.clone()).merge(routes);
             owners = Some(shared);
             resource = Some(authenticator);
