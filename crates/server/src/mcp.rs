@@ -246,13 +246,14 @@ async fn one(
     owner: Owner,
 ) -> Result<Response<Body>, Response<Body>> {
     let opener = endpoint.gate.claimant(&parts);
-    let (service, bytes) = (endpoint.service.clone(), message.len());
+    let (service, bytes, stopping) =
+        (endpoint.service.clone(), message.len(), endpoint.gate.stopping.clone());
     // In a box: it takes 6 KB, and every future around it would hold and move three of them.
     let handled = Box::pin(on_behalf_of(owner, opener, async move {
         let request = Request::from_parts(parts, Full::new(message.clone()));
         let (parts, body) = service.handle(request).await.into_parts();
         match refusal::is_plain(&parts) {
-            true => Err(refusal::translate(parts, body, &message).await),
+            true => Err(refusal::translate(parts, body, &message, stopping.is_cancelled()).await),
             false => Ok(Response::from_parts(parts, Body::new(body))),
         }
     }));

@@ -197,6 +197,14 @@ pub(crate) fn broke_off(request: &[u8]) -> Response<Body> {
     rpc(StatusCode::BAD_GATEWAY, id_of(request), ErrorCode::INTERNAL_ERROR.0, message, None)
 }
 
+/// The answer to a request that was open when the server ended.
+fn stopped(id: Value) -> Response<Body> {
+    let message = "the server was stopped before the request was answered; what was asked may have been done";
+    let mut response = rpc(StatusCode::SERVICE_UNAVAILABLE, id, TRANSPORT, message, None);
+    response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from_static("1"));
+    response
+}
+
 pub(crate) fn wrong_content_type() -> Response<Body> {
     transport(StatusCode::UNSUPPORTED_MEDIA_TYPE, "Content-Type must be application/json")
 }
@@ -298,8 +306,13 @@ pub(crate) fn is_plain(parts: &Parts) -> bool {
     parts.status.as_u16() >= 400 && !kind.is_some_and(|kind| kind.starts_with("application/json"))
 }
 
-/// Makes a plain-text refusal of `rmcp` a JSON-RPC error. `request` is the body it answers.
-pub(crate) async fn translate<B>(mut parts: Parts, body: B, request: &Bytes) -> Response<Body>
+/// Makes a plain-text refusal of `rmcp` a JSON-RPC error. `request` is the body it answers. `is_stopping`: the server ends, and open requests with it.
+pub(crate) async fn translate<B>(
+    mut parts: Parts,
+    body: B,
+    request: &Bytes,
+    is_stopping: bool,
+) -> Response<Body>
 where
     B: http_body::Body<Data = Bytes>,
 {
@@ -321,6 +334,7 @@ where
             let message = text.trim_start_matches("Bad Request: ");
             rpc(parts.status, id_of(request), ErrorCode::INVALID_REQUEST.0, message, None)
         }
+        status if status.is_server_error() && is_stopping => stopped(id_of(request)),
         status if status.is_server_error() => {
             rpc(status, id_of(request), ErrorCode::INTERNAL_ERROR.0, "Internal error", None)
         }

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use gatewright_testing::expect;
 use serde_json::json;
 
-use crate::support::{PATIENCE, start};
+use crate::support::{PATIENCE, refused, start};
 
 #[tokio::test]
 async fn open_streams_that_wait_do_not_delay_the_end() {
@@ -49,4 +49,16 @@ async fn a_call_that_never_ends_is_cut_off_at_the_drain_timeout() {
     rig.tools.started.notified().await;
     rig.end().await;
     assert!(call.result().await.is_err());
+}
+
+#[tokio::test]
+async fn a_request_that_is_open_when_the_server_ends_is_answered_as_such() {
+    let mut rig = start(json!({"drainTimeout": "3s"})).await;
+    let call = rig.modern("tools/call", json!({"name": "app:wait", "arguments": {}}));
+    let call = tokio::spawn(refused(call));
+    rig.tools.started.notified().await;
+    rig.end().await;
+    let (status, code, message) = call.await.unwrap();
+    assert_eq!((status, code), (503, -32000), "{message}");
+    assert!(message.contains("was stopped before"), "{message}");
 }
