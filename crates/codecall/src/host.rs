@@ -10,7 +10,7 @@ use gatewright_agentscript::{
     ToolFailure, excerpt,
 };
 use gatewright_core::{
-    AnswersByRetry, App, AskedAtOnce, Caller, InvokeError, Invoker, OwnPaths, PermittedTool, RequestObject,
+    AnsweredLater, App, AskedAtOnce, Caller, InvokeError, Invoker, OwnPaths, PermittedTool, RequestObject,
     ScriptRun, ScriptStep, ToolEntry, codes, off_thread, read_json,
     rmcp::{
         RoleServer,
@@ -95,8 +95,10 @@ impl ScriptHost {
         let settings = code_call.settings();
         let progress = PlanProgress::of(&context).map(Arc::new);
         context.meta = inner_meta(&context);
-        // A run waits for answers and calls again with them.
-        context.extensions.insert(AnswersByRetry);
+        // A run waits for answers, whoever brings them, and calls again with them. It needs its journal for that.
+        if code_call.has_journals && context.extensions.get::<AnsweredLater>().is_none() {
+            context.extensions.insert(AnsweredLater::default());
+        }
         // A saved plan that a script calls is part of its run.
         if context.extensions.get::<ScriptRun>().is_none() {
             context.extensions.insert(ScriptRun::after(calls_before).named(journal.id().to_string()));

@@ -10,7 +10,7 @@ use serde_json::json;
 
 use crate::{
     ApprovalRequest, Forbidden, NotRequested, RequestDigest, RequestObject, Unasked, UnavailableApp, codes,
-    is_web_address, names::clipped,
+    names::clipped, questions::addresses,
 };
 
 /// Why [`Invoker::call`](crate::Invoker::call) did not reach a result. Display is safe to show.
@@ -138,7 +138,7 @@ pub enum InvokeError {
         name: String,
     },
     /// The app answered with a protocol error.
-    #[error("tool `{name}` failed: {}{}", .error.message, addresses(.error))]
+    #[error("tool `{name}` failed: {}{}", .error.message, to_open(.error))]
     App {
         /// The tool.
         name: String,
@@ -158,21 +158,9 @@ fn requested(request: &Result<Box<ApprovalRequest>, NotRequested>) -> String {
     request.as_ref().map_or_else(ToString::to_string, ToString::to_string)
 }
 
-/// "URL elicitation required" (MCP 2025-11-25, elicitation).
-const URL_ELICITATION_REQUIRED: ErrorCode = ErrorCode(-32042);
-/// Addresses of an error that are named, and characters of each.
-const MOST_ADDRESSES: usize = 3;
-const LONGEST_ADDRESS: usize = 2_048;
-
-/// The addresses that the user is to open, for callers that see nothing but the message (MCP 2025-11-25, elicitation: -32042).
-fn addresses(error: &ErrorData) -> String {
-    if error.code != URL_ELICITATION_REQUIRED {
-        return String::new();
-    }
-    let asked = error.data.as_ref().and_then(|data| data.get("elicitations")?.as_array());
-    let urls = asked.into_iter().flatten().filter_map(|one| one.get("url")?.as_str());
-    let urls = urls.filter(|url| url.len() <= LONGEST_ADDRESS && is_web_address(url));
-    let urls: Vec<&str> = urls.take(MOST_ADDRESSES).collect();
+/// The addresses that the user is to open, for callers that see nothing but the message.
+fn to_open(error: &ErrorData) -> String {
+    let urls: Vec<&str> = addresses(error).into_iter().map(|(url, _)| url).collect();
     if urls.is_empty() {
         return String::new();
     }

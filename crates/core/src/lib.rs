@@ -104,9 +104,9 @@ pub use principal::{Principal, Scopes};
 pub use progress::ProgressSink;
 pub use protocol::{Era, Revision};
 pub use questions::{
-    AnswersByRetry, AskedAtOnce, CannotAsk, CountedBefore, MOST_OPEN, MOST_QUESTIONS, MOST_ROUNDS, Presence,
-    Questions, Unasked, arguments_digest, ask, ask_client, caller_peer, can_answer, is_web_address, outline,
-    question_capabilities,
+    AnsweredLater, AnswersByRetry, AskedAtOnce, CannotAsk, CountedBefore, MOST_OPEN, MOST_QUESTIONS,
+    MOST_ROUNDS, Presence, Questions, Unasked, arguments_digest, ask, ask_client, caller_peer, can_answer,
+    is_web_address, outline, question_capabilities,
 };
 pub use records::{MemoryRecords, NewRecord, RecordsError, RecordsFuture, SharedRecords};
 pub use registry::{AppEntry, AppOptions, Change, Notice, Owned, Registry, SharedUri, Snapshot};

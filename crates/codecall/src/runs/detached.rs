@@ -5,7 +5,7 @@ use std::{
     time::Duration,
 };
 
-use gatewright_core::{Authenticator, Caller, rmcp::model::CallToolResult};
+use gatewright_core::{AnsweredLater, Authenticator, Caller, rmcp::model::CallToolResult};
 use gatewright_executions::{Ending, ExecutionError, ExecutionId, Reader, State};
 use serde_json::json;
 use tokio::time::Instant;
@@ -126,7 +126,8 @@ impl CodeCall {
     }
 
     async fn spawn(self: &Arc<Self>, run: Run, caller: Caller) {
-        let Ok(context) = self.background.context(caller.principal()).await else { return };
+        let Ok(mut context) = self.background.context(caller.principal()).await else { return };
+        context.extensions.insert(AnsweredLater { address: run.address });
         let (this, stop) = (self.clone(), self.background.stop.clone());
         let caller = Caller::new(caller.principal().clone());
         self.background.tasks.spawn(async move {

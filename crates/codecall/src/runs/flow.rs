@@ -2,6 +2,7 @@
 
 use std::{
     collections::BTreeMap,
+    net::IpAddr,
     sync::Arc,
     time::{Instant, SystemTime, UNIX_EPOCH},
 };
@@ -54,6 +55,8 @@ pub(crate) struct Run {
     /// Calls, and the questions that were open, when it was taken up.
     calls: CallCounts,
     waiting: Vec<Waiting>,
+    /// Address of whoever began it.
+    pub(crate) address: Option<IpAddr>,
     /// Digest of the request that it runs for.
     pub(crate) request: String,
     /// Its client cannot try again what it waits for.
@@ -69,13 +72,15 @@ impl Run {
         let mut run = Self::new(start, past, RunJournal::resume(lease), code_call.settings());
         run.calls = execution.head.calls;
         run.waiting = run.past.waiting();
+        run.address = execution.head.about.address;
         Some(run)
     }
 
     pub(crate) fn new(start: RunStart, past: Past, journal: RunJournal, settings: Arc<Settings>) -> Self {
         let (calls, waiting, request) = (CallCounts::default(), Vec::new(), String::new());
         let journal = Arc::new(journal);
-        Self { start, past, journal, settings, calls, waiting, request, patient: false, is_new: false }
+        let (address, patient, is_new) = (None, false, false);
+        Self { start, past, journal, settings, calls, waiting, address, request, patient, is_new }
     }
 
     /// Goes on with `answers`, which are in the journal once the run has gone on.
@@ -229,12 +234,13 @@ impl CodeCall {
             .title
             .as_deref()
             .unwrap_or_else(|| start.script.trim_start().lines().next().unwrap_or_default());
+        let address = CallerAddress::of(context).map(|at| at.0);
         let about = NewExecution {
             title: Some(title.chars().take(TITLE).collect()),
             script: digest(&start.script),
             detached: start.detached,
             until_ms,
-            address: CallerAddress::of(context).map(|at| at.0),
+            address,
             ..NewExecution::default()
         };
         let draft = self.executions.draft(caller.principal(), about);
@@ -243,7 +249,7 @@ impl CodeCall {
             false => RunJournal::none(draft.id()),
         };
         let journal = if Nesting::is_within(&context.extensions) { journal.within() } else { journal };
-        Ok(Run::new(start, Past::default(), journal, settings))
+        Ok(Run { address, ..Run::new(start, Past::default(), journal, settings) })
     }
 
     /// Runs until the end, or until the client is asked by the result.

@@ -77,7 +77,7 @@ impl Desk {
 }
 
 /// A client of the era without sessions that follows tasks.
-struct Follower;
+pub(crate) struct Follower;
 
 impl ClientHandler for Follower {
     fn get_info(&self) -> ClientConfig {
@@ -88,7 +88,7 @@ impl ClientHandler for Follower {
     }
 }
 
-async fn follower(served: &Served, subject: &str) -> RunningService<RoleClient, Follower> {
+pub(crate) async fn follower(served: &Served, subject: &str) -> RunningService<RoleClient, Follower> {
     let principal =
         Principal { subject: subject.into(), client_id: None, scopes: Scopes::All, endpoint: None };
     let lifecycle = ClientLifecycleMode::Discover { preferred_versions: vec![ProtocolVersion::LATEST] };
@@ -104,7 +104,7 @@ fn executions() -> (Executions, Arc<AtomicU64>) {
     (Executions::in_memory_at(config, now), ahead)
 }
 
-async fn detach<H: ClientHandler>(client: &Client<H>, script: &str) -> String {
+pub(crate) async fn detach<H: ClientHandler>(client: &Client<H>, script: &str) -> String {
     let begun = client.body("codecall:execute", json!({"script": script, "detach": true})).await;
     assert_eq!(begun["status"], "running", "{begun}");
     begun["executionId"].as_str().unwrap().to_owned()
@@ -115,7 +115,7 @@ async fn resume<H: ClientHandler>(client: &Client<H>, id: &str) -> Value {
 }
 
 /// The answer of an execution once it has one.
-async fn ended<H: ClientHandler>(client: &Client<H>, id: &str) -> Value {
+pub(crate) async fn ended<H: ClientHandler>(client: &Client<H>, id: &str) -> Value {
     loop {
         let answer = resume(client, id).await;
         if answer["status"] != "running" {

@@ -1,7 +1,10 @@
 //! Calls of older servers that a plan waits with: they are held open at one instance, which the state of the plan names.
 #![expect(deprecated, reason = "apps have log levels, which SEP-2577 marks as deprecated")]
 
-use std::sync::Arc;
+use std::sync::{
+    Arc,
+    atomic::{AtomicUsize, Ordering},
+};
 
 use gatewright_codecall::{CodeCallConfig, Mode, SavedPlans};
 use gatewright_core::{
@@ -18,7 +21,7 @@ use gatewright_core::{
     },
 };
 use serde_json::json;
-use tokio::sync::broadcast;
+use tokio::sync::{Notify, broadcast};
 use tokio_util::sync::CancellationToken;
 
 use super::{
@@ -26,24 +29,70 @@ use super::{
     waiting::{Asking, User, body, execute, made, modern},
 };
 
-/// A server of the older era elsewhere: every call asks for a name while it works.
-struct Older(Arc<LocalApp<Asking>>);
+/// A server of the older era elsewhere, with the tools of [`Asking`]. `ask` asks while it works: for a name, or what the `questions` among its
+/// arguments say, one after the other (`form`, `sampling`, `roots`).
+pub(crate) struct Older {
+    local: Arc<LocalApp<Asking>>,
+    /// Calls of `ask`.
+    pub(crate) begun: AtomicUsize,
+    /// A call of `ask` is over.
+    pub(crate) ended: Arc<Notify>,
+}
+
+impl Older {
+    pub(crate) async fn of(asking: Asking) -> Arc<Self> {
+        let local = Arc::new(LocalApp::start(asking).await.unwrap());
+        Arc::new(Self { local, begun: AtomicUsize::new(0), ended: Arc::default() })
+    }
+}
+
+/// Says that a call is over when dropped.
+struct Over(Arc<Notify>);
+
+impl Drop for Over {
+    fn drop(&mut self) {
+        self.0.notify_one();
+    }
+}
+
+fn question(kind: &str) -> ServerRequest {
+    let name = json!({"type": "object", "properties": {"name": {"type": "string"}}});
+    match kind {
+        "form" => ServerRequest::ElicitRequest(made(json!({"method": "elicitation/create",
+            "params": {"mode": "form", "message": "Who?", "requestedSchema": name}}))),
+        "sampling" => ServerRequest::CreateMessageRequest(made(json!({"method": "sampling/createMessage",
+            "params": {"messages": [{"role": "user", "content": {"type": "text", "text": "hi"}}], "maxTokens": 9}}))),
+        "roots" => ServerRequest::ListRootsRequest(made(json!({"method": "roots/list"}))),
+        other => panic!("{other}"),
+    }
+}
+
+/// The text of an answer.
+fn answer(answer: ClientResult) -> String {
+    let answer = match answer {
+        ClientResult::ElicitResult(form) => form.content.unwrap()["name"].clone(),
+        ClientResult::CreateMessageResult(message) => json!(message)["content"]["text"].take(),
+        ClientResult::ListRootsResult(roots) => json!(roots)["roots"][0]["uri"].take(),
+        other => panic!("{other:?}"),
+    };
+    answer.as_str().unwrap().to_owned()
+}
 
 macro_rules! of_the_local_app {
     ($($method:ident($params:ty) -> $answer:ty;)*) => {
         $(fn $method(&self, params: $params, context: CallContext) -> AppFuture<'_, Result<$answer, ErrorData>> {
-            self.0.$method(params, context)
+            self.local.$method(params, context)
         })*
     };
 }
 
 impl App for Older {
     fn catalog(&self) -> Arc<Catalog> {
-        self.0.catalog()
+        self.local.catalog()
     }
 
     fn health(&self) -> AppHealth {
-        self.0.health()
+        self.local.health()
     }
 
     fn transport(&self) -> Option<NetworkTransport> {
@@ -51,25 +100,29 @@ impl App for Older {
     }
 
     fn events(&self) -> broadcast::Receiver<AppEvent> {
-        self.0.events()
+        self.local.events()
     }
 
     fn call_tool(
         &self,
-        _: CallToolRequestParams,
+        params: CallToolRequestParams,
         context: CallContext,
     ) -> AppFuture<'_, Result<CallToolResponse, ErrorData>> {
+        if params.name != "ask" {
+            return self.local.call_tool(params, context);
+        }
+        self.begun.fetch_add(1, Ordering::SeqCst);
+        let over = Over(self.ended.clone());
         Box::pin(async move {
-            let question = ServerRequest::ElicitRequest(made(
-                json!({"method": "elicitation/create", "params":
-                {"mode": "form", "message": "Who?", "requestedSchema": {"type": "object", "properties": {"name": {"type": "string"}}}}}),
-            ));
-            let answer = ask(context.request(), question, &CancellationToken::new())
-                .await
-                .map_err(|why| why.into_error())?;
-            let ClientResult::ElicitResult(answer) = answer else { panic!("{answer:?}") };
-            let name = answer.content.unwrap()["name"].clone();
-            Ok(CallToolResult::success(vec![ContentBlock::text(name.as_str().unwrap())]).into())
+            let _over = over;
+            let asked = params.arguments.and_then(|arguments| arguments.get("questions").cloned());
+            let questions: Vec<String> = asked.map_or(vec!["form".to_owned()], made);
+            let mut answers = Vec::new();
+            for kind in &questions {
+                let asked = ask(context.request(), question(kind), &CancellationToken::new()).await;
+                answers.push(answer(asked.map_err(|why| why.into_error())?));
+            }
+            Ok(CallToolResult::success(vec![ContentBlock::text(answers.join(" "))]).into())
         })
     }
 
@@ -83,11 +136,11 @@ impl App for Older {
     }
 
     fn subscribe<'a>(&'a self, uri: String, permit: &'a Permit) -> AppFuture<'a, Result<(), ErrorData>> {
-        self.0.subscribe(uri, permit)
+        self.local.subscribe(uri, permit)
     }
 
     fn unsubscribe<'a>(&'a self, uri: String, permit: &'a Permit) -> AppFuture<'a, Result<(), ErrorData>> {
-        self.0.unsubscribe(uri, permit)
+        self.local.unsubscribe(uri, permit)
     }
 
     fn set_level<'a>(
@@ -95,11 +148,11 @@ impl App for Older {
         level: LoggingLevel,
         permit: &'a Permit,
     ) -> AppFuture<'a, Result<(), ErrorData>> {
-        self.0.set_level(level, permit)
+        self.local.set_level(level, permit)
     }
 
     fn shutdown(&self) -> AppFuture<'_, ()> {
-        self.0.shutdown()
+        self.local.shutdown()
     }
 }
 
@@ -124,7 +177,7 @@ async fn the_state_of_a_plan_that_waits_with_a_held_call_names_the_instance_that
     let config = CodeCallConfig { mode: Mode::MetadataDriven, ..CodeCallConfig::default() };
     let (plans, findings) = SavedPlans::open("plans", folder.path().to_owned().into(), &config).unwrap();
     assert!(findings.is_empty(), "{findings:#?}");
-    let older = Arc::new(Older(Arc::new(LocalApp::start(Asking::default()).await.unwrap())));
+    let older = Older::of(Asking::default()).await;
     let apps: Vec<(&str, Arc<dyn App>, AppOptions)> =
         vec![("app", older, AppOptions::default()), ("plans", plans.clone(), AppOptions::default())];
     let served = Served::of_apps(config, apps, None);

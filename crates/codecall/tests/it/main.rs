@@ -25,6 +25,8 @@ mod lost_lease;
 #[cfg(test)]
 mod modes;
 #[cfg(test)]
+mod older_servers;
+#[cfg(test)]
 mod page;
 #[cfg(test)]
 #[path = "../../../../tests/person/mod.rs"]

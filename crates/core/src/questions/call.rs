@@ -1,6 +1,7 @@
 //! Questions of one call: what an app asks through, and the deadline that stands still meanwhile.
 
 use std::{
+    net::IpAddr,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::Duration,
 };
@@ -17,7 +18,7 @@ use super::{
     CannotAsk, MOST_OPEN, MOST_QUESTIONS, Unasked,
     client::ask_one,
     desk::Desk,
-    kind::{may_ask, outline_of, question_of},
+    kind::{leads_to_web, missing, outline_of, question_of},
 };
 use crate::Era;
 
@@ -25,6 +26,14 @@ use crate::Era;
 /// era without sessions does not wait for the answer.
 #[derive(Debug, Clone, Copy)]
 pub struct AnswersByRetry;
+
+/// Marks a request of a run that waits for the answers to what an app asks, whoever brings them: an extension of its context. Its client
+/// need not be able to answer.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct AnsweredLater {
+    /// Address of whoever began the run, if the request itself comes from nowhere.
+    pub address: Option<IpAddr>,
+}
 
 /// Marks a request whose client is asked at once what an app asks with its answer, before the request is answered: an extension of its
 /// context. Without it, such a question is the answer.
@@ -211,12 +220,8 @@ pub async fn ask(
 ) -> Result<ClientResult, CannotAsk> {
     let Some(question) = question_of(request) else { return Err(CannotAsk::Capability("unknown")) };
     let Some(questions) = context.extensions.get::<Questions>() else { return Err(CannotAsk::NoCall) };
-    let has = context.client_capabilities().unwrap_or_default();
     let outline = outline_of(&question);
-    let asked = match may_ask(&question, &has) {
-        Err(why) => Err(why),
-        Ok(()) => ask_caller(questions, context, question, over).await,
-    };
+    let asked = ask_caller(questions, context, question, over).await;
     if let Err(why) = &asked {
         questions.note_unasked(outline, why);
     }
@@ -229,8 +234,16 @@ async fn ask_caller(
     question: InputRequest,
     over: &CancellationToken,
 ) -> Result<ClientResult, CannotAsk> {
+    leads_to_web(&question)?;
+    let missing = missing(&question, &context.client_capabilities().unwrap_or_default());
+    let desk = questions.0.desk.as_ref();
+    let waits = desk.is_some() && context.extensions.get::<AnsweredLater>().is_some();
+    if let Some(capability) = missing.filter(|_| !waits) {
+        return Err(CannotAsk::Capability(capability));
+    }
     let _admitted = questions.admit()?;
-    match &questions.0.desk {
+    let has_stream = missing.is_none() && !Era::of(context).is_stateless();
+    match desk.filter(|desk| !has_stream || desk.is_away()) {
         Some(desk) => over.run_until_cancelled(desk.ask(question)).await.unwrap_or(Err(CannotAsk::CallOver)),
         None if Era::of(context).is_stateless() => Err(CannotAsk::Stateless),
         None => {

@@ -18,8 +18,8 @@ use rmcp::{
 use tokio::time::{Instant, timeout_at};
 
 use super::{
-    AnswersByRetry, AskedAtOnce, CannotAsk, MOST_QUESTIONS, MOST_ROUNDS, Questions, Unasked, ask_client,
-    can_answer,
+    AnsweredLater, AnswersByRetry, AskedAtOnce, CannotAsk, MOST_QUESTIONS, MOST_ROUNDS, Questions, Unasked,
+    addresses, ask_client, can_answer,
     desk::{HeldId, News, Outcome},
     held::{CallKey, HeldCall, HeldCalls, NotHeld},
     kind::{answers_any, leads_to_web},
@@ -158,10 +158,12 @@ pub(crate) struct Conversation<'a> {
 impl Conversation<'_> {
     /// Returns `true` if the call may be held open for answers that its caller gives in another request.
     pub(crate) fn may_hold(&self, context: &RequestContext<RoleServer>) -> bool {
-        self.is_remote
-            && context.extensions.get::<AnswersByRetry>().is_some()
-            && Era::of(context).is_stateless()
-            && context.client_capabilities().is_some_and(|has| answers_any(&has))
+        let by_retry = || {
+            context.extensions.get::<AnswersByRetry>().is_some()
+                && Era::of(context).is_stateless()
+                && context.client_capabilities().is_some_and(|has| answers_any(&has))
+        };
+        self.is_remote && (context.extensions.get::<AnsweredLater>().is_some() || by_retry())
     }
 
     /// Sends a request, and has the app's questions answered or given to the caller. With a `key`, the call may be held open.
@@ -175,16 +177,37 @@ impl Conversation<'_> {
         let has = context.client_capabilities().unwrap_or_default();
         let is_stateless = Era::of(&context).is_stateless();
         let at_once = context.extensions.get::<AskedAtOnce>().is_some();
-        let response = match (answers.held, key) {
+        let waits = context.extensions.get::<AnsweredLater>().is_some();
+        let are_opened = addresses::are_opened(
+            answers.state.as_deref(),
+            answers.responses.iter().flat_map(InputResponses::values),
+        );
+        // The app asked for addresses by an error, and knows nothing of the answers.
+        let answers = match are_opened.map_err(|why| Unanswered::Question(Box::new(why)))? {
+            true => Answers::default(),
+            false => answers,
+        };
+        let sent = match (answers.held, key) {
             (Some(id), Some(key)) => {
-                self.resume(id, &key, &answers.responses.unwrap_or_default(), &context).await?
+                self.resume(id, &key, &answers.responses.unwrap_or_default(), &context).await
             }
             (Some(_), None) => return Err(Unanswered::Over),
-            (None, Some(key)) => self.begin(answers, key, context, send).await?,
+            (None, Some(key)) => self.begin(answers, key, context, send).await,
             (None, None) if at_once && !is_stateless && answers_any(&has) => {
                 return self.by_requests(answers, context, send).await.map(Response::App);
             }
-            (None, None) => Response::App(self.once(answers, context, send).await?),
+            (None, None) => self.once(answers, context, send).await.map(Response::App),
+        };
+        let may_wait = |asks: &InputRequiredResult| {
+            let can_ask = |requests| can_answer(requests, &has).is_ok();
+            waits || (at_once && is_stateless && asks.input_requests.as_ref().is_some_and(can_ask))
+        };
+        let response = match sent {
+            Err(Unanswered::App(error)) => match addresses::question(&error).filter(may_wait) {
+                Some(asks) => Response::App(asks.into()),
+                None => return Err(Unanswered::App(error)),
+            },
+            sent => sent?,
         };
         let Response::App(response) = response else { return Ok(response) };
         let asks = match response.question() {
@@ -281,15 +304,16 @@ impl Conversation<'_> {
         mut context: RequestContext<RoleServer>,
         send: &mut Sending<'_, T>,
     ) -> Result<Response<T>, Unanswered> {
-        let desk = self.held.desk(Claimant::of(self.principal, CallerAddress::of(&context).map(|at| at.0)));
+        let of_run = || context.extensions.get::<AnsweredLater>()?.address;
+        let address = CallerAddress::of(&context).map(|at| at.0).or_else(of_run);
+        let desk = self.held.desk(Claimant::of(self.principal, address));
         desk.attend(&context);
         let questions = Questions::new(self.longest, Some(desk.clone()));
         context.extensions.insert(questions.clone());
         context.extensions.insert(desk.progress());
         let sent = send(answers, context, false);
         let mut work: AppFuture<'static, Outcome> = Box::pin(async move { sent.await.map(Into::into) });
-        let until = Instant::now() + self.timeout;
-        let first = timeout_at(until, async {
+        let first = questions.within(self.timeout, async {
             loop {
                 match select(&mut work, pin!(desk.news())).await {
                     Either::Left((outcome, _)) => return Err(Box::new(outcome)),
@@ -302,13 +326,13 @@ impl Conversation<'_> {
             }
         });
         match first.await {
-            Err(_) => Err(Unanswered::TimedOut),
-            Ok(Err(outcome)) => over(*outcome, &questions),
-            Ok(Ok(room)) => {
+            None => Err(Unanswered::TimedOut),
+            Some(Err(outcome)) => over(*outcome, &questions),
+            Some(Ok(room)) => {
                 let call = self.held.begin(key, desk, questions, room, work);
                 match self.hold(call) {
                     Ok(asks) => Ok(asks),
-                    Err(asks_nothing) => self.wait(asks_nothing, until).await,
+                    Err(asks_nothing) => self.wait(asks_nothing, Instant::now() + self.timeout).await,
                 }
             }
         }

@@ -1,7 +1,10 @@
 //! The desk of a call whose caller answers in another request: open questions, and whoever waits for the call now.
 
 use std::{
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicBool, Ordering},
+    },
     time::Duration,
 };
 
@@ -55,6 +58,8 @@ pub(super) struct Desk {
     /// The id under which the call waits for its caller, and until when; none while the caller waits for the call.
     left: watch::Sender<Option<(HeldId, Instant)>>,
     present: watch::Sender<bool>,
+    /// The call goes on without the request that began it.
+    is_away: AtomicBool,
     /// Memory for what waits.
     bytes: Arc<Shares>,
     claimant: Claimant,
@@ -105,6 +110,7 @@ impl Desk {
             news: Notify::new(),
             left: watch::Sender::new(None),
             present: watch::Sender::new(true),
+            is_away: AtomicBool::new(false),
             bytes,
             claimant,
         })
@@ -129,6 +135,16 @@ impl Desk {
 
     pub(super) fn peer(&self) -> Option<Peer<RoleServer>> {
         self.lock().line.as_ref().map(|line| line.peer.clone())
+    }
+
+    /// From now on the call goes on without the request that began it, on whose stream nothing can be asked any more.
+    pub(super) fn go_away(&self) {
+        self.is_away.store(true, Ordering::Release);
+    }
+
+    /// Returns `true` if the call goes on without the request that began it.
+    pub(super) fn is_away(&self) -> bool {
+        self.is_away.load(Ordering::Acquire)
     }
 
     /// The request of `context` waits for the call from now on.

@@ -180,6 +180,7 @@ impl HeldCalls {
         room: Share,
         work: AppFuture<'static, Outcome>,
     ) -> HeldCall {
+        desk.go_away();
         let task = tokio::spawn(keep(work, desk.clone(), Arc::downgrade(&self.0)));
         HeldCall { key, desk, questions, rounds: 0, _room: room, _task: AbortOnDropHandle::new(task) }
     }

@@ -23,7 +23,7 @@ pub fn can_answer(requests: &InputRequests, has: &ClientCapabilities) -> Result<
 }
 
 /// The same for one question.
-pub(crate) fn may_ask(request: &InputRequest, has: &ClientCapabilities) -> Result<(), CannotAsk> {
+fn may_ask(request: &InputRequest, has: &ClientCapabilities) -> Result<(), CannotAsk> {
     leads_to_web(request)?;
     missing(request, has).map_or(Ok(()), |capability| Err(CannotAsk::Capability(capability)))
 }
@@ -48,7 +48,7 @@ pub fn is_web_address(url: &str) -> bool {
 }
 
 /// The capability that `request` needs and `has` lacks.
-fn missing(request: &InputRequest, has: &ClientCapabilities) -> Option<&'static str> {
+pub(crate) fn missing(request: &InputRequest, has: &ClientCapabilities) -> Option<&'static str> {
     match request {
         InputRequest::Elicitation(elicit) => {
             let Some(has) = &has.elicitation else { return Some("elicitation") };

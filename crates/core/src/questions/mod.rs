@@ -2,9 +2,10 @@
 //! the client's folders (roots).
 //!
 //! Kinds of questions and what a client must declare for each are in `kind`; asking a client with requests is in `client`. `call` is what
-//! an app asks through, `conversation` has the questions of one request answered, and `desk` and `held` keep a call open whose caller
-//! answers in another request.
+//! an app asks through, `addresses` makes questions of errors, `conversation` has the questions of one request answered, and `desk` and
+//! `held` keep a call open whose caller answers in another request.
 
+mod addresses;
 mod call;
 mod client;
 mod conversation;
@@ -14,7 +15,10 @@ mod kind;
 mod repetitions;
 mod unasked;
 
-pub use call::{AnswersByRetry, AskedAtOnce, CountedBefore, Presence, Questions, ask, caller_peer};
+pub(crate) use addresses::addresses;
+pub use call::{
+    AnsweredLater, AnswersByRetry, AskedAtOnce, CountedBefore, Presence, Questions, ask, caller_peer,
+};
 pub use client::ask_client;
 pub(crate) use conversation::{Answers, Asking, Conversation, Response, Unanswered};
 pub(crate) use desk::HeldId;

@@ -42,6 +42,9 @@ pub enum CannotAsk {
     /// The answer is not needed any more.
     #[error("the call this belongs to is over")]
     CallOver,
+    /// It asked the user, who did not agree.
+    #[error("the user did not agree")]
+    Declined,
     /// It answered something else.
     #[error("the client's answer does not fit the question")]
     BadAnswer,
@@ -66,6 +69,7 @@ impl CannotAsk {
             Self::CallOver => ("CALL_OVER", self.to_string()),
             Self::NoCall | Self::Address => ("CALLER_CANNOT_BE_ASKED", self.to_string()),
             Self::Busy | Self::Rounds | Self::TooMany => ("CALLER_BUSY", self.to_string()),
+            Self::Declined => ("CALLER_DECLINED", self.to_string()),
             Self::BadAnswer => ("CALLER_BAD_ANSWER", self.to_string()),
         };
         ErrorData::new(ErrorCode::INVALID_REQUEST, message, Some(json!({"code": code})))
@@ -100,6 +104,7 @@ impl std::fmt::Display for Unasked {
             ),
             CannotAsk::TimedOut(_) | CannotAsk::Gone | CannotAsk::Busy => f.write_str("; call it again"),
             CannotAsk::Refused(_)
+            | CannotAsk::Declined
             | CannotAsk::BadAnswer
             | CannotAsk::Rounds
             | CannotAsk::TooMany
