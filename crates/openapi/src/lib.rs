@@ -1,0 +1,14 @@
+//! HTTP APIs with an OpenAPI document, as apps of the gateway: each operation is a tool.
+//!
+//! The document side reads any version of OpenAPI into [`Operation`]s and the tools of a catalog. The call side sends
+//! a request for an operation and turns the response into the result of a tool. They share the model in `operation`, and nothing else.
+
+#![forbid(unsafe_code)]
+
+mod operation;
+
+pub use operation::{
+    ApiKeyLocation, Body, BodyArguments, BodyField, BodyKind, FieldEncoding, Location, Media, Oauth2Flow,
+    Oauth2FlowKind, Operation, Parameter, PathPart, Requirement, ResponseShape, SecurityScheme, Server,
+    ServerVariable, StatusCodes, Style, Success,
+};

@@ -1,0 +1,1 @@
+//! Tests of OpenAPI apps from the outside.
