@@ -1,29 +1,19 @@
 //! Outgoing requests to addresses that strangers choose: filtered where the connection is made.
 //!
-//! Names are resolved by our own resolver, which hands the connector public addresses only: a name that resolves to something else
-//! a moment later gets the same check. Literal addresses do not pass a resolver and are checked in the URL. Redirects are not followed, no
-//! proxy is used, the whole exchange has a deadline and the body a size.
+//! Core's `AddressFilter` checks the URL, and resolves names for the connector. Redirects are not followed, no proxy is used, the whole
+//! exchange has a deadline and the body a size.
 
-use std::{
-    net::{IpAddr, SocketAddr},
-    sync::Arc,
-    time::Duration,
-};
+use std::{sync::Arc, time::Duration};
 
-use futures::future::BoxFuture;
-use gatewright_core::read_json;
+use gatewright_core::{AddressError, AddressFilter, read_json};
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
-use url::{Host, Url};
+use url::Url;
 
-use crate::{endpoint::EndpointUrl, net};
+use crate::endpoint::EndpointUrl;
 
 const DEADLINE: Duration = Duration::from_secs(5);
 /// Longer answers that refuse are not looked into.
 const MOST_ERROR: usize = 16 * 1024;
-
-/// Turns a host name into addresses.
-pub(crate) type Lookup =
-    Arc<dyn Fn(String) -> BoxFuture<'static, std::io::Result<Vec<IpAddr>>> + Send + Sync>;
 
 /// A request that failed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -72,39 +62,19 @@ impl FetchError {
 #[derive(Clone)]
 pub(crate) struct Fetcher {
     client: reqwest::Client,
-    lookup: Lookup,
-    /// Private and loopback addresses are allowed, and plain HTTP there.
-    private: bool,
+    filter: AddressFilter,
 }
 
-struct Filtered {
-    lookup: Lookup,
-    private: bool,
-}
+struct Filtered(AddressFilter);
 
 impl Resolve for Filtered {
     fn resolve(&self, name: Name) -> Resolving {
-        let (lookup, private) = (self.lookup.clone(), self.private);
+        let filter = self.0.clone();
         Box::pin(async move {
-            let found = lookup(name.as_str().to_owned()).await?;
-            let good: Vec<SocketAddr> = found
-                .into_iter()
-                .filter(|ip| private || net::is_public(*ip))
-                .map(|ip| (ip, 0).into())
-                .collect();
-            if good.is_empty() {
-                return Err("the name has no public address".into());
-            }
-            let addrs: Addrs = Box::new(good.into_iter());
+            let addrs: Addrs = Box::new(filter.resolve(name.as_str()).await?.into_iter());
             Ok(addrs)
         })
     }
-}
-
-fn system_lookup() -> Lookup {
-    Arc::new(|name| {
-        Box::pin(async move { Ok(tokio::net::lookup_host((name, 0)).await?.map(|addr| addr.ip()).collect()) })
-    })
 }
 
 /// A response.
@@ -118,12 +88,12 @@ pub(crate) struct Fetched {
 
 impl Fetcher {
     pub(crate) fn new(private: bool) -> Result<Self, String> {
-        Self::with_lookup(private, system_lookup())
+        Self::with_filter(AddressFilter::new(private))
     }
 
-    pub(crate) fn with_lookup(private: bool, lookup: Lookup) -> Result<Self, String> {
+    pub(crate) fn with_filter(filter: AddressFilter) -> Result<Self, String> {
         let _ = rustls::crypto::aws_lc_rs::default_provider().install_default();
-        let filtered = Arc::new(Filtered { lookup: lookup.clone(), private });
+        let filtered = Arc::new(Filtered(filter.clone()));
         let builder = || {
             reqwest::Client::builder()
                 .dns_resolver(filtered.clone())
@@ -141,34 +111,15 @@ impl Fetcher {
             );
             builder().tls_certs_only([]).build().map_err(|error| error.to_string())
         })?;
-        Ok(Self { client, lookup, private })
+        Ok(Self { client, filter })
     }
 
     /// Refuses an address that must not be requested.
     async fn check(&self, url: &Url) -> Result<(), FetchError> {
-        let is_public = match url.host() {
-            Some(Host::Ipv4(ip)) => net::is_public(ip.into()),
-            Some(Host::Ipv6(ip)) => net::is_public(ip.into()),
-            Some(Host::Domain(_)) => !net::is_this_machine(url),
-            None => return Err(FetchError::Refused),
-        };
-        let is_allowed = match (url.scheme(), url.host()) {
-            ("https", _) => is_public || self.private,
-            ("http", Some(Host::Domain(name))) if self.private && is_public => {
-                self.is_private_name(name).await?
-            }
-            ("http", _) => self.private && !is_public,
-            _ => false,
-        };
-        if is_allowed { Ok(()) } else { Err(FetchError::Refused) }
-    }
-
-    /// Returns whether a name has private and loopback addresses only.
-    async fn is_private_name(&self, name: &str) -> Result<bool, FetchError> {
-        match tokio::time::timeout(DEADLINE, (self.lookup)(name.to_owned())).await {
-            Ok(Ok(found)) if !found.is_empty() => Ok(!found.into_iter().any(net::is_public)),
-            Ok(_) | Err(_) => Err(FetchError::Failed),
-        }
+        self.filter.check(url).await.map_err(|why| match why {
+            AddressError::Refused => FetchError::Refused,
+            AddressError::Unknown => FetchError::Failed,
+        })
     }
 
     /// Refuses endpoints that neither a browser nor a request may be sent to from here.
@@ -295,8 +246,11 @@ async fn error_code(mut response: reqwest::Response) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use std::sync::atomic::{AtomicUsize, Ordering};
+
+    use gatewright_core::Lookup;
+
+    use super::*;
 
     #[tokio::test]
     async fn h15_literal_addresses_are_refused_before_any_connection() {
@@ -345,7 +299,7 @@ mod tests {
             let addresses = addresses.iter().map(|ip| ip.parse().unwrap()).collect();
             Box::pin(async move { Ok(addresses) })
         });
-        let fetcher = Fetcher::with_lookup(true, lookup).unwrap();
+        let fetcher = Fetcher::with_filter(AddressFilter::with_lookup(true, lookup)).unwrap();
         for (url, allowed) in [
             ("http://127.0.0.1:9000/a", Ok(())),
             ("http://[::1]/a", Ok(())),
@@ -377,7 +331,7 @@ mod tests {
             count.fetch_add(1, Ordering::SeqCst);
             Box::pin(async { Ok(vec!["127.0.0.1".parse().unwrap()]) })
         });
-        let fetcher = Fetcher::with_lookup(false, lookup).unwrap();
+        let fetcher = Fetcher::with_filter(AddressFilter::with_lookup(false, lookup)).unwrap();
         let got = fetcher.get(&format!("https://rebound.example:{port}/c"), 100).await.map(|_| ());
         assert_eq!(got, Err(FetchError::Failed));
         assert!(asked.load(Ordering::SeqCst) >= 1, "our resolver was asked by the connector");

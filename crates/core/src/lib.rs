@@ -7,6 +7,7 @@
 #![expect(deprecated, reason = "the older era still has logging, which SEP-2577 marks as deprecated")]
 
 mod access;
+mod address_filter;
 mod app;
 mod approvals;
 mod authenticator;
@@ -61,6 +62,7 @@ pub use access::{
     PermittedTool, PromptItem, RecordSealer, ResourceItem, Roots, ScopeRule, SealKey, SessionRef, TaskItem,
     UriPattern, View, WholeApp, check_endpoint_name, fits_tool,
 };
+pub use address_filter::{AddressError, AddressFilter, Lookup, is_public_address, is_this_machine};
 pub use app::{App, AppEvent, AppFuture, AppHealth, PerCaller};
 pub use approvals::{
     ApprovalDuration, ApprovalEvent, ApprovalEventKind, ApprovalExpired, ApprovalListener, ApprovalRecord,
