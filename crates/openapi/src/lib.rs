@@ -5,8 +5,12 @@
 
 #![forbid(unsafe_code)]
 
+mod call;
+mod config;
 mod operation;
 
+pub use call::{HttpApi, Reporter, Surroundings};
+pub use config::{ApiAuth, ApiKeyPlace, ClientCredentials, Credential, DocumentPlace, OpenapiConfig};
 pub use operation::{
     ApiKeyLocation, Body, BodyArguments, BodyField, BodyKind, FieldEncoding, Location, Media, Oauth2Flow,
     Oauth2FlowKind, Operation, Parameter, PathPart, Requirement, ResponseShape, SecurityScheme, Server,

@@ -1,1 +1,10 @@
 //! Tests of OpenAPI apps from the outside.
+
+#[cfg(test)]
+mod calls;
+#[cfg(test)]
+mod credentials;
+#[cfg(test)]
+mod hostile;
+#[cfg(test)]
+mod mock;

@@ -1,0 +1,208 @@
+//! The gateway's credentials, by the security requirements of an operation.
+
+use std::collections::BTreeMap;
+
+use base64::Engine as _;
+use gatewright_core::Secret;
+use http::{HeaderMap, HeaderName, HeaderValue, header::AUTHORIZATION};
+
+use super::{encode, failure::CallError};
+use crate::{
+    ApiKeyLocation, Oauth2FlowKind, Operation, Requirement, SecurityScheme,
+    config::{ApiAuth, ApiKeyPlace, ClientCredentials, Credential},
+};
+
+/// Security schemes of a document, by name.
+pub(crate) type Schemes = BTreeMap<std::sync::Arc<str>, SecurityScheme>;
+
+/// Credentials of one request.
+#[derive(Debug, Default)]
+pub(crate) struct Applied {
+    pub(crate) headers: HeaderMap,
+    /// Fields of the query, escaped.
+    pub(crate) query: Vec<(String, String)>,
+    /// Fields of the header `Cookie`.
+    pub(crate) cookies: Vec<String>,
+    /// A token that has to be fetched, and goes into `Authorization`.
+    pub(crate) token: Option<TokenRequest>,
+}
+
+/// What a token is asked for with.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct TokenRequest {
+    pub(crate) client: ClientCredentials,
+    /// The token endpoint, which may be relative to the server's URL.
+    pub(crate) token_url: String,
+    pub(crate) scopes: Vec<String>,
+}
+
+/// The credentials of a request for `operation`.
+///
+/// # Errors
+/// No alternative of the operation has credentials in the configuration, or one cannot be sent.
+pub(crate) fn apply(
+    auth: Option<&ApiAuth>,
+    schemes: &Schemes,
+    is_secured: bool,
+    operation: &Operation,
+) -> Result<Applied, CallError> {
+    let mut applied = Applied::default();
+    match auth {
+        None => {}
+        Some(ApiAuth::Every(credential)) => {
+            let needs = operation.security.iter().any(|alternative| !alternative.is_empty());
+            // A document that says nothing about security leaves it to the operator.
+            if needs || !is_secured {
+                let requirement = suited(credential, schemes, operation);
+                let scheme = requirement.and_then(|requirement| schemes.get(&requirement.scheme));
+                add(&mut applied, credential, scheme, requirement)?;
+            }
+        }
+        Some(ApiAuth::Schemes(configured)) => {
+            let has = |requirement: &Requirement| configured.contains_key(&*requirement.scheme);
+            let satisfied = |alternative: &&Box<[Requirement]>| alternative.iter().all(has);
+            // One with credentials is better than an empty one, which may show less.
+            let alternatives = || operation.security.iter().filter(satisfied);
+            let chosen =
+                alternatives().find(|alternative| !alternative.is_empty()).or_else(|| alternatives().next());
+            let Some(chosen) = chosen else {
+                if operation.security.is_empty() {
+                    return Ok(applied);
+                }
+                return Err(CallError::NoCredentials(alternatives_text(operation)));
+            };
+            for requirement in chosen {
+                if let Some(credential) = configured.get(&*requirement.scheme) {
+                    add(&mut applied, credential, schemes.get(&requirement.scheme), Some(requirement))?;
+                }
+            }
+        }
+    }
+    Ok(applied)
+}
+
+/// The alternatives of an operation, for an error.
+fn alternatives_text(operation: &Operation) -> String {
+    let alternatives = operation.security.iter().map(|alternative| {
+        let names = alternative.iter().map(|requirement| format!("`{}`", requirement.scheme));
+        names.collect::<Vec<_>>().join(" and ")
+    });
+    alternatives.collect::<Vec<_>>().join(", or ")
+}
+
+/// The requirement of the operation that the credential is for: the first of its kind.
+fn suited<'a>(
+    credential: &Credential,
+    schemes: &Schemes,
+    operation: &'a Operation,
+) -> Option<&'a Requirement> {
+    let all = || operation.security.iter().flat_map(|alternative| alternative.iter());
+    let is_suited = |requirement: &&Requirement| {
+        schemes.get(&requirement.scheme).is_some_and(|scheme| fits(credential, scheme))
+    };
+    all().find(is_suited)
+}
+
+/// Returns `true` if a credential of this type is usual for the scheme.
+pub(crate) fn fits(credential: &Credential, scheme: &SecurityScheme) -> bool {
+    match (credential, scheme) {
+        (Credential::ApiKey { .. }, SecurityScheme::ApiKey { .. }) => true,
+        (Credential::Basic { .. }, SecurityScheme::Basic) => true,
+        (
+            Credential::Bearer { .. } | Credential::ClientCredentials(_),
+            SecurityScheme::Bearer | SecurityScheme::Oauth2 { .. } | SecurityScheme::OpenIdConnect { .. },
+        ) => true,
+        // Documents of Swagger 2.0 have no other way to ask for a token.
+        (Credential::Bearer { .. }, SecurityScheme::ApiKey { name, location: ApiKeyLocation::Header }) => {
+            name.eq_ignore_ascii_case("authorization")
+        }
+        _ => false,
+    }
+}
+
+fn add(
+    applied: &mut Applied,
+    credential: &Credential,
+    scheme: Option<&SecurityScheme>,
+    requirement: Option<&Requirement>,
+) -> Result<(), CallError> {
+    match credential {
+        Credential::None {} => {}
+        Credential::Bearer { token } => authorization(applied, format!("Bearer {}", token.expose()))?,
+        Credential::Basic { username, password } => {
+            let pair = format!("{username}:{}", password.expose());
+            let encoded = base64::engine::general_purpose::STANDARD.encode(pair);
+            authorization(applied, format!("Basic {encoded}"))?;
+        }
+        Credential::ApiKey { value, name, place } => {
+            let (own_name, own_place) = match scheme {
+                Some(SecurityScheme::ApiKey { name, location }) => (Some(&**name), Some(*location)),
+                _ => (None, None),
+            };
+            let missing = || {
+                CallError::NoCredentials(
+                    "the place of the API key is not known: set `auth.name` and `auth.in`".to_owned(),
+                )
+            };
+            let name = name.as_deref().or(own_name).ok_or_else(missing)?;
+            let place = place.map(ApiKeyPlace::location).or(own_place).unwrap_or(ApiKeyLocation::Header);
+            api_key(applied, name, value, place)?;
+        }
+        Credential::ClientCredentials(client) => {
+            let flow = match scheme {
+                Some(SecurityScheme::Oauth2 { flows, .. }) => {
+                    flows.iter().find(|flow| flow.kind == Oauth2FlowKind::ClientCredentials)
+                }
+                _ => None,
+            };
+            let of_document = flow.and_then(|flow| flow.token_url.as_deref());
+            let token_url = client.token_url.as_deref().or(of_document).ok_or_else(|| {
+                CallError::NoCredentials("the token endpoint is not known: set `auth.tokenUrl`".to_owned())
+            })?;
+            let scopes = match (client.scopes.is_empty(), requirement) {
+                (true, Some(requirement)) => {
+                    requirement.scopes.iter().map(|scope| scope.to_string()).collect()
+                }
+                _ => client.scopes.clone(),
+            };
+            applied.token =
+                Some(TokenRequest { client: client.clone(), token_url: token_url.to_owned(), scopes });
+        }
+    }
+    Ok(())
+}
+
+pub(crate) fn authorization(applied: &mut Applied, value: String) -> Result<(), CallError> {
+    applied.headers.insert(AUTHORIZATION, sensitive(&value)?);
+    Ok(())
+}
+
+fn api_key(
+    applied: &mut Applied,
+    name: &str,
+    value: &Secret,
+    place: ApiKeyLocation,
+) -> Result<(), CallError> {
+    match place {
+        ApiKeyLocation::Header => {
+            let name = HeaderName::try_from(name).map_err(|_| unusable())?;
+            applied.headers.insert(name, sensitive(value.expose())?);
+        }
+        ApiKeyLocation::Query => applied.query.push((encode::escaped(name), encode::escaped(value.expose()))),
+        ApiKeyLocation::Cookie if encode::is_cookie(name, value.expose()) => {
+            applied.cookies.push(format!("{name}={}", value.expose()));
+        }
+        ApiKeyLocation::Cookie => return Err(unusable()),
+    }
+    Ok(())
+}
+
+fn unusable() -> CallError {
+    CallError::NoCredentials("they have characters that cannot be sent".to_owned())
+}
+
+fn sensitive(value: &str) -> Result<HeaderValue, CallError> {
+    let mut value = HeaderValue::try_from(value).map_err(|_| unusable())?;
+    value.set_sensitive(true);
+    Ok(value)
+}

@@ -1,0 +1,81 @@
+//! Failures of calls, as errors of their tools.
+//!
+//! Texts never hold a URL, which may have a key in it, and what a server wrote passes the redactor before.
+
+use gatewright_core::codes;
+use rmcp::model::{CallToolResult, ContentBlock};
+use serde_json::{Value, json};
+
+/// Why a call has no result. Display is for the caller.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum CallError {
+    /// An argument cannot be sent.
+    #[error("argument `{argument}` {problem}")]
+    Argument {
+        /// Its name.
+        argument: String,
+        /// The problem.
+        problem: String,
+    },
+    /// It is not known where to send the request.
+    #[error("the address of the API is not known: {0}; the operator of the gateway has to set `baseUrl`")]
+    NoServer(String),
+    /// The operator configured no credentials for any alternative of the operation.
+    #[error(
+        "the operation needs credentials that the gateway does not have ({0}); the operator of the gateway has to add them to `auth` of the app"
+    )]
+    NoCredentials(String),
+    /// No token for the gateway.
+    #[error("the gateway got no access token for the API: {0}")]
+    NoToken(String),
+    /// The address is private, or not https.
+    #[error(
+        "the gateway does not send requests to the address of the API: {0}; the operator of the gateway may set `allowPrivate`"
+    )]
+    Refused(String),
+    /// No connection, or one that broke.
+    #[error("the API cannot be reached: {0}; try again later")]
+    Unreachable(String),
+    /// The answer does not fit.
+    #[error(
+        "the answer of the API has more than {0} bytes; ask for less at once, such as a smaller page or fewer fields"
+    )]
+    TooLarge(usize),
+    /// The answer cannot be used.
+    #[error("the answer of the API cannot be used: {0}")]
+    BadAnswer(String),
+    /// There is no memory for the answer.
+    #[error("{0}")]
+    NoRoom(String),
+}
+
+impl CallError {
+    pub(crate) fn argument(argument: &str, problem: impl Into<String>) -> Self {
+        Self::Argument { argument: argument.to_owned(), problem: problem.into() }
+    }
+
+    /// Its stable code.
+    fn code(&self) -> &'static str {
+        match self {
+            Self::Argument { .. } => codes::VALIDATION_ERROR,
+            Self::NoServer(_) => "OPENAPI_NO_SERVER",
+            Self::NoCredentials(_) => "CREDENTIALS_MISSING",
+            Self::NoToken(_) => "CREDENTIALS_REFUSED",
+            Self::Refused(_) => "ADDRESS_REFUSED",
+            Self::Unreachable(_) => "UPSTREAM_UNREACHABLE",
+            Self::TooLarge(_) | Self::NoRoom(_) => "UPSTREAM_TOO_LARGE",
+            Self::BadAnswer(_) => "UPSTREAM_BAD_ANSWER",
+        }
+    }
+
+    pub(crate) fn into_result(self) -> CallToolResult {
+        error(self.to_string(), json!({"code": self.code(), "message": self.to_string()}))
+    }
+}
+
+/// A tool error with a text for the model, and a body for programs.
+pub(crate) fn error(message: String, body: Value) -> CallToolResult {
+    let mut result = CallToolResult::error(vec![ContentBlock::text(message)]);
+    result.structured_content = Some(body);
+    result
+}

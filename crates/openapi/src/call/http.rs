@@ -1,0 +1,382 @@
+//! The HTTP client of an app: filtered addresses, redirects that carry no credentials elsewhere, retries, and bodies with a limit.
+
+use std::{
+    sync::Arc,
+    time::{Duration, Instant, SystemTime},
+};
+
+use gatewright_core::{AddressError, AddressFilter};
+use http::{
+    HeaderMap, HeaderValue, Method, StatusCode,
+    header::{ACCEPT, ACCEPT_LANGUAGE, CONTENT_ENCODING, CONTENT_TYPE, LOCATION, RETRY_AFTER, USER_AGENT},
+};
+use reqwest::{
+    Response,
+    dns::{Addrs, Name, Resolve, Resolving},
+    redirect,
+};
+use url::Url;
+
+use super::failure::CallError;
+
+/// Redirects that are followed in a row.
+const MOST_REDIRECTS: usize = 5;
+/// Longest wait before a request is sent again. An API that asks for more is not asked again.
+const LONGEST_WAIT: Duration = Duration::from_secs(10);
+/// The first wait where the API names none; it doubles.
+const FIRST_WAIT: Duration = Duration::from_millis(250);
+/// Idle connections that are kept for one host.
+const IDLE_CONNECTIONS: usize = 16;
+const IDLE: Duration = Duration::from_secs(60);
+const NAME: &str = concat!("gatewright/", env!("CARGO_PKG_VERSION"));
+
+/// A request.
+#[derive(Debug, Clone)]
+pub(crate) struct Outgoing {
+    pub(crate) method: Method,
+    pub(crate) url: Url,
+    pub(crate) headers: HeaderMap,
+    pub(crate) body: Option<Vec<u8>>,
+}
+
+/// The limits on sending a request again.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Retries {
+    /// Requests beside the first.
+    pub(crate) most: u32,
+    /// The request may be sent again after it may have arrived.
+    pub(crate) is_idempotent: bool,
+    /// No wait goes beyond this.
+    pub(crate) until: Instant,
+}
+
+struct Filtered(AddressFilter);
+
+impl Resolve for Filtered {
+    fn resolve(&self, name: Name) -> Resolving {
+        let filter = self.0.clone();
+        Box::pin(async move {
+            let addrs: Addrs = Box::new(filter.resolve(name.as_str()).await?.into_iter());
+            Ok(addrs)
+        })
+    }
+}
+
+/// Sends requests of one app.
+#[derive(Debug, Clone)]
+pub(crate) struct HttpClient {
+    /// For servers that the operator chose.
+    own: Filter,
+    /// For redirects to other origins, which the API chose.
+    elsewhere: Filter,
+}
+
+#[derive(Debug, Clone)]
+struct Filter {
+    client: reqwest::Client,
+    filter: AddressFilter,
+}
+
+impl Filter {
+    fn new(allow_private: bool, connect_timeout: Duration) -> Result<Self, String> {
+        let filter = AddressFilter::new(allow_private);
+        let resolver = Arc::new(Filtered(filter.clone()));
+        let builder = || {
+            reqwest::Client::builder()
+                .dns_resolver(resolver.clone())
+                .redirect(redirect::Policy::none())
+                .no_proxy()
+                .connect_timeout(connect_timeout)
+                .pool_max_idle_per_host(IDLE_CONNECTIONS)
+                .pool_idle_timeout(IDLE)
+                .tcp_nodelay(true)
+                .user_agent(NAME)
+        };
+        // Small images have no CA certificates. What does not ask an https host works all the same.
+        let client = builder().build().or_else(|_| builder().tls_certs_only([]).build());
+        Ok(Self { client: client.map_err(|error| error.without_url().to_string())?, filter })
+    }
+
+    async fn send(&self, request: &Outgoing) -> Result<Response, SendError> {
+        self.filter.check(&request.url).await.map_err(SendError::Address)?;
+        let mut sending =
+            self.client.request(request.method.clone(), request.url.clone()).headers(request.headers.clone());
+        if let Some(body) = &request.body {
+            sending = sending.body(body.clone());
+        }
+        sending.send().await.map_err(|error| SendError::Connection(error.without_url()))
+    }
+}
+
+#[derive(Debug)]
+enum SendError {
+    Address(AddressError),
+    Connection(reqwest::Error),
+    Redirect(&'static str),
+}
+
+impl From<SendError> for CallError {
+    fn from(error: SendError) -> Self {
+        match error {
+            SendError::Address(AddressError::Refused) => Self::Refused(AddressError::Refused.to_string()),
+            SendError::Address(AddressError::Unknown) => Self::Unreachable(AddressError::Unknown.to_string()),
+            SendError::Connection(error) => Self::Unreachable(reason(&error)),
+            SendError::Redirect(why) => Self::BadAnswer(why.to_owned()),
+        }
+    }
+}
+
+/// The kind of an error, without the URL and without texts of the server.
+fn reason(error: &reqwest::Error) -> String {
+    let causes = || std::iter::successors(std::error::Error::source(error), |cause| (*cause).source());
+    if causes().any(|cause| cause.to_string().contains("no public address")) {
+        return "its name has no public address".to_owned();
+    }
+    let kinds = causes().filter_map(|cause| cause.downcast_ref::<std::io::Error>()).map(std::io::Error::kind);
+    let kind = kinds.filter(|kind| *kind != std::io::ErrorKind::Other).last().map(|kind| kind.to_string());
+    match () {
+        () if error.is_timeout() => "no answer in time".to_owned(),
+        () if error.is_connect() => kind.unwrap_or_else(|| "no connection".to_owned()),
+        () => format!("the connection broke: {}", kind.as_deref().unwrap_or("there was no whole answer")),
+    }
+}
+
+impl HttpClient {
+    pub(crate) fn new(allow_private: bool, connect_timeout: Duration) -> Result<Self, String> {
+        Ok(Self {
+            own: Filter::new(allow_private, connect_timeout)?,
+            elsewhere: Filter::new(false, connect_timeout)?,
+        })
+    }
+
+    /// Sends a request without following redirects.
+    ///
+    /// # Errors
+    /// The address is refused, or there is no answer.
+    pub(crate) async fn send_once(&self, request: &Outgoing) -> Result<Response, CallError> {
+        Ok(self.own.send(request).await?)
+    }
+
+    /// Sends a request, follows redirects, and sends it again where that may help.
+    ///
+    /// # Errors
+    /// The address is refused, there is no answer, or redirects do not end.
+    pub(crate) async fn send(&self, request: &Outgoing, retries: Retries) -> Result<Response, CallError> {
+        let mut attempt = 0;
+        loop {
+            let answer = self.follow(request).await;
+            let asked = match &answer {
+                Ok(response) if is_busy(response.status()) && retries.is_idempotent => {
+                    retry_after(response.headers())
+                }
+                Err(SendError::Connection(error)) if error.is_connect() || retries.is_idempotent => None,
+                _ => return Ok(answer?),
+            };
+            let wait = wait(asked, attempt, random());
+            if attempt >= retries.most || wait > LONGEST_WAIT || Instant::now() + wait >= retries.until {
+                return Ok(answer?);
+            }
+            attempt += 1;
+            drop(answer);
+            tokio::time::sleep(wait).await;
+        }
+    }
+
+    async fn follow(&self, request: &Outgoing) -> Result<Response, SendError> {
+        let response = self.own.send(request).await?;
+        let Some(mut next) = redirected(request, &response)? else { return Ok(response) };
+        for _ in 1..MOST_REDIRECTS {
+            let is_own = next.url.origin() == request.url.origin();
+            let response = if is_own { &self.own } else { &self.elsewhere }.send(&next).await?;
+            match redirected(&next, &response)? {
+                Some(after) => next = after,
+                None => return Ok(response),
+            }
+        }
+        Err(SendError::Redirect("it redirects too often"))
+    }
+}
+
+/// The request to which `response` redirects. None where the response is the answer.
+fn redirected(request: &Outgoing, response: &Response) -> Result<Option<Outgoing>, SendError> {
+    next(request, response.status(), response.headers().get(LOCATION))
+}
+
+fn next(
+    request: &Outgoing,
+    status: StatusCode,
+    location: Option<&HeaderValue>,
+) -> Result<Option<Outgoing>, SendError> {
+    let (true, Some(location)) = (matches!(status.as_u16(), 301 | 302 | 303 | 307 | 308), location) else {
+        return Ok(None);
+    };
+    let location = location.to_str().ok().and_then(|location| request.url.join(location).ok());
+    let mut url = location.ok_or(SendError::Redirect("it redirects to what is no address"))?;
+    url.set_fragment(None);
+    if request.url.scheme() == "https" && url.scheme() != "https" {
+        return Err(SendError::Redirect("it redirects to an address without TLS"));
+    }
+    let is_read = matches!(request.method, Method::GET | Method::HEAD);
+    let is_own = url.origin() == request.url.origin();
+    let (method, body) = match status.as_u16() {
+        303 if request.method != Method::HEAD => (Method::GET, None),
+        _ if is_read => (request.method.clone(), None),
+        // Browsers change the method here; an API that means a new address for it says 308.
+        301 | 302 => return Err(SendError::Redirect("it redirects a request that changes something")),
+        _ if is_own => (request.method.clone(), request.body.clone()),
+        _ => {
+            return Err(SendError::Redirect("it redirects a request that changes something to another host"));
+        }
+    };
+    let mut headers = request.headers.clone();
+    if !is_own {
+        // Credentials, cookies and arguments are for the API alone.
+        let kept = [ACCEPT, ACCEPT_LANGUAGE, USER_AGENT];
+        headers = headers
+            .into_iter()
+            .filter_map(|(name, value)| Some((name?, value)))
+            .filter(|(name, _)| kept.contains(name))
+            .collect();
+    }
+    if body.is_none() {
+        headers.remove(CONTENT_TYPE);
+    }
+    Ok(Some(Outgoing { method, url, headers, body }))
+}
+
+fn is_busy(status: StatusCode) -> bool {
+    matches!(status, StatusCode::TOO_MANY_REQUESTS | StatusCode::SERVICE_UNAVAILABLE)
+}
+
+/// The wait that a response asks for (RFC 9110 §10.2.3): seconds, or a time.
+pub(crate) fn retry_after(headers: &HeaderMap) -> Option<Duration> {
+    let text = headers.get(RETRY_AFTER)?.to_str().ok()?.trim();
+    match text.parse::<u64>() {
+        Ok(seconds) => Some(Duration::from_secs(seconds)),
+        Err(_) => {
+            let time = httpdate::parse_http_date(text).ok()?;
+            Some(time.duration_since(SystemTime::now()).unwrap_or_default())
+        }
+    }
+}
+
+/// The wait before the request is sent again: what the server asked for and a little more, or twice as long each time with a random part.
+fn wait(asked: Option<Duration>, attempt: u32, random: f64) -> Duration {
+    match asked {
+        Some(asked) => asked.saturating_add(FIRST_WAIT.mul_f64(random)),
+        None => (FIRST_WAIT * 2_u32.saturating_pow(attempt)).mul_f64(1.0 - 0.5 * random),
+    }
+}
+
+/// A number in 0..1 from the operating system.
+fn random() -> f64 {
+    getrandom::u32().map_or(0.5, |number| f64::from(number) / (f64::from(u32::MAX) + 1.0))
+}
+
+/// Reads a body of at most `most` bytes. A longer one is not read on: the connection is closed.
+///
+/// # Errors
+/// It is longer, compressed, or breaks off.
+pub(crate) async fn read(mut response: Response, most: usize) -> Result<Vec<u8>, CallError> {
+    check(&response)?;
+    if response.content_length().is_some_and(|length| length > most as u64) {
+        return Err(CallError::TooLarge(most));
+    }
+    let mut body = Vec::new();
+    while let Some(chunk) = chunk(&mut response).await? {
+        if body.len() + chunk.len() > most {
+            return Err(CallError::TooLarge(most));
+        }
+        body.extend_from_slice(&chunk);
+    }
+    Ok(body)
+}
+
+/// Refuses a compressed body: none was asked for, and it may be many times as long as it seems.
+pub(crate) fn check(response: &Response) -> Result<(), CallError> {
+    match response.headers().get(CONTENT_ENCODING).map(HeaderValue::as_bytes) {
+        None | Some(b"" | b"identity") => Ok(()),
+        Some(_) => {
+            Err(CallError::BadAnswer("it is compressed, which the gateway did not ask for".to_owned()))
+        }
+    }
+}
+
+/// The next part of a body.
+pub(crate) async fn chunk(response: &mut Response) -> Result<Option<bytes::Bytes>, CallError> {
+    response.chunk().await.map_err(|error| CallError::Unreachable(reason(&error.without_url())))
+}
+
+#[cfg(test)]
+mod tests {
+    use http::header::{AUTHORIZATION, COOKIE};
+
+    use super::*;
+
+    fn request(method: Method) -> Outgoing {
+        let mut headers = HeaderMap::new();
+        for (name, value) in
+            [(AUTHORIZATION, "Bearer t"), (COOKIE, "a=b"), (ACCEPT, "*/*"), (CONTENT_TYPE, "text/plain")]
+        {
+            headers.insert(name, HeaderValue::from_static(value));
+        }
+        headers.insert("x-api-key", HeaderValue::from_static("key"));
+        Outgoing {
+            method,
+            url: Url::parse("https://api.example/v1/a?key=k").unwrap(),
+            headers,
+            body: Some(b"x".to_vec()),
+        }
+    }
+
+    fn to(method: Method, status: u16, location: &str) -> Result<Outgoing, &'static str> {
+        let location = HeaderValue::from_str(location).unwrap();
+        match next(&request(method), StatusCode::from_u16(status).unwrap(), Some(&location)) {
+            Ok(Some(next)) => Ok(next),
+            Ok(None) => Err("no redirect"),
+            Err(SendError::Redirect(why)) => Err(why),
+            Err(other) => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn credentials_stay_with_their_origin_when_a_response_redirects() {
+        for same in ["/v2/b", "https://api.example:443/v2/b"] {
+            let next = to(Method::GET, 302, same).unwrap();
+            assert_eq!(next.url.as_str(), "https://api.example/v2/b");
+            assert!(next.headers.contains_key(AUTHORIZATION) && next.headers.contains_key("x-api-key"));
+        }
+        for other in ["https://evil.example/b", "https://api.example:8443/b", "//cdn.example/b"] {
+            let next = to(Method::GET, 302, other).unwrap();
+            assert_eq!(next.headers.keys().collect::<Vec<_>>(), [&ACCEPT], "{other}");
+            assert!(next.body.is_none() && next.url.query().is_none());
+        }
+        assert!(to(Method::GET, 302, "http://api.example/b").unwrap_err().contains("TLS"));
+        assert!(
+            to(Method::POST, 302, "/b").is_err() && to(Method::POST, 308, "https://evil.example/b").is_err()
+        );
+        assert_eq!(to(Method::POST, 308, "/b").unwrap().body.as_deref(), Some(&b"x"[..]));
+        let seen = to(Method::POST, 303, "/b").unwrap();
+        assert!(
+            seen.method == Method::GET && seen.body.is_none() && !seen.headers.contains_key(CONTENT_TYPE)
+        );
+        assert_eq!(to(Method::GET, 304, "/b").unwrap_err(), "no redirect");
+    }
+
+    #[test]
+    fn waits_are_those_of_the_server_or_double_with_a_random_part() {
+        let asked = |text: &str| {
+            let mut headers = HeaderMap::new();
+            headers.insert(RETRY_AFTER, HeaderValue::from_str(text).unwrap());
+            retry_after(&headers)
+        };
+        assert_eq!(asked("7"), Some(Duration::from_secs(7)));
+        assert_eq!(asked("Sun, 06 Nov 1994 08:49:37 GMT"), Some(Duration::ZERO));
+        assert_eq!(asked("soon"), None);
+        assert_eq!(wait(Some(Duration::from_secs(7)), 3, 0.0), Duration::from_secs(7));
+        let waits = [0, 1, 2].map(|attempt| wait(None, attempt, 0.0).as_millis());
+        assert_eq!(waits, [250, 500, 1000]);
+        assert_eq!(wait(None, 1, 1.0).as_millis(), 250);
+        assert_eq!(wait(Some(Duration::MAX), 40, 0.5), Duration::MAX);
+    }
+}

@@ -1,0 +1,369 @@
+//! Calls of operations: an HTTP request for a tool's arguments, and the tool's result for the response.
+//!
+//! Documents and tools are elsewhere. `encode`, `target`, `body` and `multipart` write requests; `credentials` and `token` authorize
+//! them; `http` sends them; `answer`, `stream` and `failure` make results.
+
+mod answer;
+mod body;
+mod bytes;
+mod credentials;
+mod encode;
+mod failure;
+mod fields;
+mod http;
+mod media;
+mod multipart;
+mod redactor;
+mod stream;
+mod target;
+mod token;
+
+use std::{
+    collections::BTreeMap,
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+use ::http::{
+    HeaderMap, HeaderName, HeaderValue, StatusCode,
+    header::{
+        ACCEPT, ACCEPT_ENCODING, AUTHORIZATION, CONTENT_LENGTH, CONTENT_TYPE, COOKIE, HOST,
+        IF_MODIFIED_SINCE, IF_NONE_MATCH,
+    },
+};
+use gatewright_core::{AnswerRoom, HOP_BY_HOP, InvalidField, Secret};
+use reqwest::Response;
+use rmcp::model::{CallToolResult, JsonObject};
+use tokio::sync::Semaphore;
+use url::Url;
+
+pub(crate) use self::credentials::fits;
+pub use self::stream::Reporter;
+use self::{
+    answer::Memory,
+    credentials::TokenRequest,
+    failure::CallError,
+    http::{HttpClient, Outgoing, Retries},
+    redactor::Redactor,
+    stream::Sequence,
+    target::Places,
+    token::Tokens,
+};
+use crate::{Location, Operation, SecurityScheme, config::OpenapiConfig};
+
+/// Media types that answers are asked for where the document names none.
+const ANY: &str = "application/json, */*;q=0.8";
+/// Media types of `Accept`, at most.
+const MOST_ACCEPTED: usize = 20;
+
+/// What calls need of a document beside the operation.
+#[derive(Debug, Clone, Default)]
+pub struct Surroundings {
+    /// Security schemes, by name.
+    pub schemes: BTreeMap<Arc<str>, SecurityScheme>,
+    /// The document's own URL, if it has one.
+    pub document: Option<Url>,
+    /// An operation of the document asks for credentials.
+    pub is_secured: bool,
+}
+
+impl Surroundings {
+    /// Those of a document with these operations.
+    pub fn new<'o>(
+        schemes: BTreeMap<Arc<str>, SecurityScheme>,
+        document: Option<Url>,
+        mut operations: impl Iterator<Item = &'o Operation>,
+    ) -> Self {
+        Self { schemes, document, is_secured: operations.any(|operation| !operation.security.is_empty()) }
+    }
+}
+
+/// Sends the calls of one app. Connections, tokens and limits are shared by all of them.
+#[derive(Debug)]
+pub struct HttpApi {
+    config: OpenapiConfig,
+    base: Option<Url>,
+    headers: HeaderMap,
+    http: HttpClient,
+    tokens: Tokens,
+    redactor: Redactor,
+    places: Semaphore,
+}
+
+/// A document as it was fetched.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Fetched {
+    pub(crate) text: String,
+    /// `ETag` and `Last-Modified`, for the next time.
+    pub(crate) validators: Validators,
+}
+
+/// Validators of a fetched document (RFC 9110 §8.8).
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Validators {
+    etag: Option<HeaderValue>,
+    modified: Option<HeaderValue>,
+}
+
+impl HttpApi {
+    /// An API with the settings of `config`.
+    ///
+    /// # Errors
+    /// A field of the configuration cannot be used, or no HTTP client can be made.
+    pub fn new(config: OpenapiConfig) -> Result<Self, InvalidField> {
+        if let Some(problem) = config.problems().into_iter().next() {
+            return Err(problem);
+        }
+        let http = HttpClient::new(config.allow_private, config.connect_timeout)
+            .map_err(|problem| InvalidField::new("", format!("the HTTP client cannot be made: {problem}")))?;
+        let redactor = Redactor::new(config.secrets().iter());
+        Ok(Self {
+            base: config.base()?,
+            headers: config.request_headers()?,
+            places: Semaphore::new(config.max_concurrency),
+            http,
+            tokens: Tokens::default(),
+            redactor,
+            config,
+        })
+    }
+
+    /// The settings.
+    pub fn config(&self) -> &OpenapiConfig {
+        &self.config
+    }
+
+    /// Calls an operation. Every failure is a result that says so. Dropped, it gives up the request.
+    pub async fn call(
+        &self,
+        operation: &Operation,
+        surroundings: &Surroundings,
+        arguments: &JsonObject,
+        room: Option<AnswerRoom>,
+        reporter: Reporter<'_>,
+    ) -> CallToolResult {
+        let mut memory = Memory::new(room);
+        // A part of the time is left to hand on what came of an answer without an end.
+        let until = Instant::now() + self.config.timeout.mul_f64(0.9);
+        let called = self.try_call(operation, surroundings, arguments, &mut memory, until, reporter);
+        called.await.unwrap_or_else(CallError::into_result)
+    }
+
+    async fn try_call(
+        &self,
+        operation: &Operation,
+        surroundings: &Surroundings,
+        arguments: &JsonObject,
+        memory: &mut Memory,
+        until: Instant,
+        reporter: Reporter<'_>,
+    ) -> Result<CallToolResult, CallError> {
+        let places = Places {
+            base: self.base.clone(),
+            document: surroundings.document.clone(),
+            variables: self.config.server_variables.clone(),
+        };
+        let base = places.base(operation)?;
+        let auth = self.config.auth.as_ref().filter(|_| base.is_trusted);
+        let applied = credentials::apply(auth, &surroundings.schemes, surroundings.is_secured, operation)?;
+        let url = target::url(&base.url, operation, arguments, &applied.query)?;
+        let mut headers = if base.is_trusted { self.headers.clone() } else { HeaderMap::new() };
+        headers.insert(ACCEPT, accepted(operation));
+        headers.insert(ACCEPT_ENCODING, HeaderValue::from_static("identity"));
+        let cookies = self.parameters(operation, arguments, &mut headers)?;
+        let body = body::encode(operation, arguments)?;
+        if let Some(body) = &body {
+            let kind = HeaderValue::try_from(&body.content_type)
+                .map_err(|_| CallError::argument("body", "has a media type that cannot be sent"))?;
+            headers.insert(CONTENT_TYPE, kind);
+        }
+        headers.extend(applied.headers);
+        let cookies: Vec<String> = cookies.into_iter().chain(applied.cookies).collect();
+        if !cookies.is_empty() {
+            let mut value = HeaderValue::try_from(cookies.join("; "))
+                .map_err(|_| CallError::argument("cookie", "has characters that cannot be sent"))?;
+            value.set_sensitive(true);
+            headers.insert(COOKIE, value);
+        }
+        let mut request =
+            Outgoing { method: operation.method.clone(), url, headers, body: body.map(|body| body.bytes) };
+        // The semaphore is never closed.
+        let _place = self.places.acquire().await;
+        let response =
+            self.authorized(&mut request, &base.url, applied.token.as_ref(), operation, until).await?;
+        self.result(operation, response, memory, until, reporter).await
+    }
+
+    /// Writes header parameters, and returns the fields of cookies.
+    fn parameters(
+        &self,
+        operation: &Operation,
+        arguments: &JsonObject,
+        headers: &mut HeaderMap,
+    ) -> Result<Vec<String>, CallError> {
+        let mut cookies = Vec::new();
+        for parameter in &operation.parameters {
+            let is_here = matches!(parameter.location, Location::Header | Location::Cookie);
+            let Some(value) = arguments.get(&*parameter.argument).filter(|value| is_here && !value.is_null())
+            else {
+                if is_here && parameter.required {
+                    return Err(CallError::argument(&parameter.argument, "is required"));
+                }
+                continue;
+            };
+            let wrong = |problem: &str| CallError::argument(&parameter.argument, problem);
+            if parameter.location == Location::Cookie {
+                cookies.extend(encode::cookie(parameter, value).map_err(|problem| wrong(&problem))?);
+                continue;
+            }
+            let name =
+                HeaderName::try_from(&*parameter.name).map_err(|_| wrong("has a name that no header has"))?;
+            if is_reserved(&name) || self.headers.contains_key(&name) {
+                continue;
+            }
+            let value = HeaderValue::try_from(encode::header(parameter, value))
+                .map_err(|_| wrong("has characters that no header has, such as line breaks"))?;
+            headers.insert(name, value);
+        }
+        Ok(cookies)
+    }
+
+    /// Sends the request with a token where it needs one, and once more with another one if the API refuses it.
+    async fn authorized(
+        &self,
+        request: &mut Outgoing,
+        server: &Url,
+        token: Option<&TokenRequest>,
+        operation: &Operation,
+        until: Instant,
+    ) -> Result<Response, CallError> {
+        let retries = Retries { most: self.config.max_retries, is_idempotent: operation.idempotent, until };
+        let Some(wanted) = token else { return self.http.send(request, retries).await };
+        let mut refused: Option<Secret> = None;
+        loop {
+            let token = self.tokens.get(&self.http, server, wanted, refused.as_ref(), &self.redactor).await?;
+            let value = HeaderValue::try_from(format!("Bearer {}", token.expose()));
+            let mut value =
+                value.map_err(|_| CallError::NoToken("it has characters that cannot be sent".to_owned()))?;
+            value.set_sensitive(true);
+            request.headers.insert(AUTHORIZATION, value);
+            let response = self.http.send(request, retries).await?;
+            if response.status() != StatusCode::UNAUTHORIZED || refused.is_some() {
+                return Ok(response);
+            }
+            refused = Some(token);
+        }
+    }
+
+    async fn result(
+        &self,
+        operation: &Operation,
+        response: Response,
+        memory: &mut Memory,
+        until: Instant,
+        reporter: Reporter<'_>,
+    ) -> Result<CallToolResult, CallError> {
+        let (status, headers) = (response.status(), response.headers().clone());
+        let most = self.config.max_response_bytes;
+        if !status.is_success() {
+            // An error that is too long to be read is an error all the same.
+            let body = http::read(response, answer::MOST_OF_ERROR).await.unwrap_or_default();
+            return Ok(answer::refused(status, &headers, &body, &self.redactor));
+        }
+        if let Some(sequence) = Sequence::of(&answer::media_type(&headers)) {
+            return stream::read(response, sequence, most, until, reporter).await;
+        }
+        let body = http::read(response, most).await?;
+        answer::success(operation, status, &headers, body, most, memory).await
+    }
+
+    /// Fetches a document. None if it is the same as that of `known`.
+    ///
+    /// # Errors
+    /// There is no answer, it is no success, or longer than `maxDocumentBytes`.
+    pub(crate) async fn fetch_document(
+        &self,
+        url: &Url,
+        known: &Validators,
+    ) -> Result<Option<Fetched>, String> {
+        let mut headers = HeaderMap::new();
+        if self.base.as_ref().is_some_and(|base| base.origin() == url.origin()) {
+            headers.clone_from(&self.headers);
+        }
+        headers.insert(
+            ACCEPT,
+            HeaderValue::from_static("application/yaml, application/json, text/plain, */*;q=0.5"),
+        );
+        headers.insert(ACCEPT_ENCODING, HeaderValue::from_static("identity"));
+        headers.extend(known.etag.clone().map(|etag| (IF_NONE_MATCH, etag)));
+        headers.extend(known.modified.clone().map(|modified| (IF_MODIFIED_SINCE, modified)));
+        let request = Outgoing { method: ::http::Method::GET, url: url.clone(), headers, body: None };
+        let until = Instant::now() + Duration::from_secs(30);
+        let retries = Retries { most: 1, is_idempotent: true, until };
+        let fetching = async {
+            let response = self.http.send(&request, retries).await?;
+            let (status, headers) = (response.status(), response.headers().clone());
+            if status == StatusCode::NOT_MODIFIED {
+                return Ok(None);
+            }
+            if !status.is_success() {
+                return Err(CallError::BadAnswer(format!("HTTP {}", status.as_u16())));
+            }
+            let text = String::from_utf8(http::read(response, self.config.max_document_bytes).await?)
+                .map_err(|_| CallError::BadAnswer("it is no text in UTF-8".to_owned()))?;
+            let header = |name| headers.get(name).cloned();
+            let validators = Validators {
+                etag: header(::http::header::ETAG),
+                modified: header(::http::header::LAST_MODIFIED),
+            };
+            Ok(Some(Fetched { text, validators }))
+        };
+        match tokio::time::timeout_at(until.into(), fetching).await {
+            Ok(fetched) => fetched.map_err(|error: CallError| match error {
+                CallError::TooLarge(most) => format!("it has more than {most} bytes; see `maxDocumentBytes`"),
+                CallError::BadAnswer(why) | CallError::Unreachable(why) => why,
+                CallError::Refused(why) => format!("{why}; `allowPrivate: true` allows private addresses"),
+                other => other.to_string(),
+            }),
+            Err(_) => Err("no answer in time".to_owned()),
+        }
+    }
+
+    /// Checks that requests for the operation have a server.
+    ///
+    /// # Errors
+    /// The reason why they have none.
+    pub(crate) fn check_server(&self, operation: &Operation, document: Option<&Url>) -> Result<(), String> {
+        let places = Places {
+            base: self.base.clone(),
+            document: document.cloned(),
+            variables: self.config.server_variables.clone(),
+        };
+        places.base(operation).map(drop).map_err(|error| match error {
+            CallError::NoServer(why) => why,
+            other => other.to_string(),
+        })
+    }
+}
+
+/// Returns `true` for a header that the gateway sets itself, or that is about the connection.
+fn is_reserved(name: &HeaderName) -> bool {
+    [ACCEPT, ACCEPT_ENCODING, CONTENT_TYPE, CONTENT_LENGTH, COOKIE, HOST].contains(name)
+        || HOP_BY_HOP.contains(&name.as_str())
+}
+
+/// The value of `Accept`: the types of the document's responses.
+fn accepted(operation: &Operation) -> HeaderValue {
+    let mut kinds: Vec<&str> = Vec::new();
+    for media in operation.responses.iter().flat_map(|success| success.media.iter()) {
+        if !kinds.contains(&&*media.media_type) && kinds.len() < MOST_ACCEPTED {
+            kinds.push(&media.media_type);
+        }
+    }
+    // A problem is welcome beside the types of success.
+    let all = match kinds.is_empty() {
+        true => ANY.to_owned(),
+        false => format!("{}, */*;q=0.1", kinds.join(", ")),
+    };
+    HeaderValue::try_from(all).unwrap_or(HeaderValue::from_static(ANY))
+}

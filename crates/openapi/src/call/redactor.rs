@@ -1,0 +1,98 @@
+//! Secrets of the configuration, taken out of what servers wrote.
+
+use std::sync::{PoisonError, RwLock};
+
+use base64::Engine as _;
+use gatewright_core::{CredentialPatterns, MASK, Secret};
+
+use super::encode::escaped;
+
+/// Shorter values are not looked for: they would hide ordinary words.
+const SHORTEST: usize = 6;
+/// Tokens that are remembered at once.
+const MOST_TOKENS: usize = 64;
+
+/// Knows the credentials of an app.
+#[derive(Default)]
+pub(crate) struct Redactor {
+    configured: Vec<Secret>,
+    /// Tokens that the gateway got meanwhile, the latest last.
+    tokens: RwLock<Vec<Secret>>,
+}
+
+impl std::fmt::Debug for Redactor {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Redactor({})", self.configured.len())
+    }
+}
+
+impl Redactor {
+    pub(crate) fn new<'s>(secrets: impl Iterator<Item = &'s Secret>) -> Self {
+        let mut configured: Vec<Secret> = secrets
+            .flat_map(|secret| {
+                let text = secret.expose();
+                [text.to_owned(), escaped(text), base64::engine::general_purpose::STANDARD.encode(text)]
+            })
+            .filter(|text| text.len() >= SHORTEST)
+            .map(Secret::new)
+            .collect();
+        configured.sort_by_key(|secret| std::cmp::Reverse(secret.expose().len()));
+        Self { configured, tokens: RwLock::default() }
+    }
+
+    /// Remembers a token.
+    pub(crate) fn learn(&self, token: &Secret) {
+        let mut tokens = self.tokens.write().unwrap_or_else(PoisonError::into_inner);
+        if !tokens.contains(token) {
+            tokens.push(token.clone());
+        }
+        if tokens.len() > MOST_TOKENS {
+            tokens.remove(0);
+        }
+    }
+
+    /// At most `most` bytes of `text`, without credentials and control characters.
+    pub(crate) fn text(&self, text: &str, most: usize) -> String {
+        let tokens = self.tokens.read().unwrap_or_else(PoisonError::into_inner);
+        let all = || self.configured.iter().chain(tokens.iter()).map(Secret::expose);
+        // Some bytes more, for a credential that goes over the end.
+        let longest = all().map(str::len).max().unwrap_or_default();
+        let start = &text[..text.floor_char_boundary(most.saturating_add(longest))];
+        let mut known = start.to_owned();
+        for secret in all().filter(|secret| secret.len() >= SHORTEST) {
+            if known.contains(secret) {
+                known = known.replace(secret, MASK);
+            }
+        }
+        let is_whole = start.len() == text.len();
+        let patterns = CredentialPatterns::usual();
+        let masked = if is_whole { patterns.mask(&known) } else { patterns.mask_beginning(&known) };
+        let end = masked.floor_char_boundary(most);
+        let mut cleaned: String =
+            masked[..end].chars().map(|c| if c.is_control() && c != '\n' { ' ' } else { c }).collect();
+        if !is_whole || end < masked.len() {
+            cleaned.push('…');
+        }
+        cleaned
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn credentials_are_taken_out_in_every_spelling_and_over_the_end() {
+        let redactor = Redactor::new([Secret::new("pa ss/word!")].iter());
+        redactor.learn(&Secret::new("token-of-now"));
+        let basic = base64::engine::general_purpose::STANDARD.encode("pa ss/word!");
+        let text = format!("a pa ss/word! b pa%20ss%2Fword%21 c {basic} d token-of-now\u{7}");
+        let masked = redactor.text(&text, 1_000);
+        assert_eq!(masked, format!("a {MASK} b {MASK} c {MASK} d {MASK} "));
+        for at in 1..12 {
+            let text = format!("{}token-of-now{}", "x".repeat(100 - at), "y".repeat(100));
+            assert!(!redactor.text(&text, 100).contains("xt"), "{at}");
+        }
+        assert!(!format!("{redactor:?}").contains("pa ss"));
+    }
+}

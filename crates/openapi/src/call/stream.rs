@@ -1,0 +1,289 @@
+//! Answers that are sequences: server-sent events, and JSON texts one after the other.
+//!
+//! Each item is reported as progress when it arrives; the result is the array of all.
+
+use std::time::{Duration, Instant};
+
+use gatewright_core::{ProgressSink, Unreadable, count_values, read_json};
+use reqwest::Response;
+use rmcp::{
+    RoleServer,
+    model::{CallToolResult, ContentBlock, NumberOrString, ProgressNotificationParam, ProgressToken},
+    service::RequestContext,
+};
+use serde_json::{Map, Value, json};
+
+use super::{
+    answer,
+    failure::CallError,
+    http::{check, chunk},
+};
+use crate::ResponseShape;
+
+/// Bytes of an answer for each item, key or value that it may have.
+const BYTES_PER_VALUE: usize = 32;
+const LEAST_VALUES: usize = 10_000;
+/// Items whose arrival is reported one by one; later ones are reported from time to time.
+const REPORTED: usize = 100;
+const BETWEEN: Duration = Duration::from_millis(500);
+/// Bytes of an item in the message of its progress.
+const MOST_MESSAGE: usize = 300;
+
+/// Hears of items as they arrive.
+#[derive(Clone, Copy, Default)]
+pub enum Reporter<'a> {
+    /// Nobody does.
+    #[default]
+    Nobody,
+    /// The caller of a tool, if it asked for progress.
+    Caller(&'a RequestContext<RoleServer>),
+    /// A sink.
+    Sink(&'a ProgressSink),
+}
+
+impl std::fmt::Debug for Reporter<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Reporter")
+    }
+}
+
+impl Reporter<'_> {
+    async fn report(self, count: usize, item: &str) {
+        let nobody = ProgressToken(NumberOrString::Number(0));
+        let progress = |token| {
+            ProgressNotificationParam::new(token, count as f64)
+                .with_message(&item[..item.floor_char_boundary(MOST_MESSAGE)])
+        };
+        match self {
+            Self::Nobody => {}
+            Self::Sink(sink) => sink.receive(progress(nobody)).await,
+            Self::Caller(context) => {
+                if let Some(sink) = context.extensions.get::<ProgressSink>() {
+                    sink.receive(progress(nobody)).await;
+                } else if let Some(token) = context.meta.get_progress_token() {
+                    // A caller that is gone hears nothing, and its call is cancelled by others.
+                    let _ = context.peer.notify_progress(progress(token)).await;
+                }
+            }
+        }
+    }
+}
+
+/// Kinds of sequences.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Sequence {
+    /// `text/event-stream`.
+    Events,
+    /// A JSON text on each line.
+    JsonLines,
+    /// JSON texts after a record separator each (RFC 7464).
+    JsonRecords,
+}
+
+impl Sequence {
+    /// The kind of a media type.
+    pub(crate) fn of(media_type: &str) -> Option<Self> {
+        match media_type {
+            "text/event-stream" => Some(Self::Events),
+            "application/x-ndjson"
+            | "application/ndjson"
+            | "application/jsonl"
+            | "application/x-jsonl"
+            | "application/jsonlines"
+            | "application/x-jsonlines" => Some(Self::JsonLines),
+            "application/json-seq" => Some(Self::JsonRecords),
+            _ => None,
+        }
+    }
+}
+
+/// Reads a sequence to its end, or until `until`: what came before that is the result.
+///
+/// # Errors
+/// It is longer than `most` bytes, has too many values, or breaks before its first item.
+pub(crate) async fn read(
+    mut response: Response,
+    sequence: Sequence,
+    most: usize,
+    until: Instant,
+    reporter: Reporter<'_>,
+) -> Result<CallToolResult, CallError> {
+    check(&response)?;
+    let mut items = Items::new(sequence, (most / BYTES_PER_VALUE).max(LEAST_VALUES));
+    let (mut bytes, mut note, mut reported) = (0, None, 0);
+    let mut last_report = Instant::now();
+    loop {
+        let part = match tokio::time::timeout_at(until.into(), chunk(&mut response)).await {
+            Ok(Ok(Some(part))) => part,
+            Ok(Ok(None)) => break,
+            Ok(Err(error)) if items.found.is_empty() => return Err(error),
+            Ok(Err(_)) => {
+                note = Some("the connection broke before the end of the sequence");
+                break;
+            }
+            Err(_) => {
+                note = Some("the sequence did not end in time; these are the items that came until then");
+                break;
+            }
+        };
+        bytes += part.len();
+        if bytes > most {
+            return Err(CallError::TooLarge(most));
+        }
+        items.feed(&part)?;
+        while reported < items.found.len() {
+            let is_due = reported < REPORTED || last_report.elapsed() >= BETWEEN;
+            reported += 1;
+            if is_due {
+                last_report = Instant::now();
+                reporter.report(reported, &items.found[reported - 1].to_string()).await;
+            }
+        }
+    }
+    items.end()?;
+    if let Some(last) = items.found.get(reported) {
+        reporter.report(items.found.len(), &last.to_string()).await;
+    }
+    let found = Value::Array(items.found);
+    let mut result = CallToolResult::success(vec![ContentBlock::text(found.to_string())]);
+    if let Some(note) = note {
+        result.content.push(ContentBlock::text(note));
+    }
+    result.structured_content = Some(answer::shaped(ResponseShape::Wrapped, found));
+    Ok(result)
+}
+
+/// Items of a sequence, as far as it was read.
+struct Items {
+    sequence: Sequence,
+    values_left: usize,
+    found: Vec<Value>,
+    /// The line or the record under way.
+    pending: Vec<u8>,
+    event: Map<String, Value>,
+}
+
+impl Items {
+    fn new(sequence: Sequence, values_left: usize) -> Self {
+        Self { sequence, values_left, found: Vec::new(), pending: Vec::new(), event: Map::new() }
+    }
+
+    fn feed(&mut self, part: &[u8]) -> Result<(), CallError> {
+        let end = if self.sequence == Sequence::JsonRecords { 0x1e } else { b'\n' };
+        for piece in part.split_inclusive(|byte| *byte == end) {
+            match piece.strip_suffix(&[end]) {
+                Some(piece) => {
+                    self.pending.extend_from_slice(piece);
+                    self.piece()?;
+                }
+                None => self.pending.extend_from_slice(piece),
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes what is left at the end of the body. An event without its empty line is complete, too: many servers leave it out.
+    fn end(&mut self) -> Result<(), CallError> {
+        if !self.pending.is_empty() {
+            self.piece()?;
+        }
+        if self.sequence == Sequence::Events { self.dispatch() } else { Ok(()) }
+    }
+
+    fn piece(&mut self) -> Result<(), CallError> {
+        let piece = std::mem::take(&mut self.pending);
+        let text = String::from_utf8_lossy(&piece);
+        match self.sequence {
+            Sequence::Events => self.line(text.strip_suffix('\r').unwrap_or(&text)),
+            Sequence::JsonLines | Sequence::JsonRecords if text.trim().is_empty() => Ok(()),
+            Sequence::JsonLines | Sequence::JsonRecords => {
+                self.count(text.as_bytes())?;
+                let item = read_json(text.trim()).map_err(|_| {
+                    let at = self.found.len() + 1;
+                    CallError::BadAnswer(format!("item {at} of the sequence is no JSON"))
+                })?;
+                self.found.push(item);
+                Ok(())
+            }
+        }
+    }
+
+    /// A line of an event stream (HTML, server-sent events).
+    fn line(&mut self, line: &str) -> Result<(), CallError> {
+        if line.is_empty() {
+            return self.dispatch();
+        }
+        let (field, value) = line.split_once(':').unwrap_or((line, ""));
+        let value = value.strip_prefix(' ').unwrap_or(value);
+        match field.trim_start_matches('\u{feff}') {
+            "data" => match self.event.get_mut("data") {
+                Some(Value::String(data)) => {
+                    data.push('\n');
+                    data.push_str(value);
+                }
+                _ => drop(self.event.insert("data".to_owned(), json!(value))),
+            },
+            name @ ("event" | "id") => drop(self.event.insert(name.to_owned(), json!(value))),
+            "retry" => {
+                if let Ok(milliseconds) = value.parse::<u64>() {
+                    self.event.insert("retry".to_owned(), json!(milliseconds));
+                }
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn dispatch(&mut self) -> Result<(), CallError> {
+        let mut event = std::mem::take(&mut self.event);
+        let Some(Value::String(data)) = event.get("data").cloned() else { return Ok(()) };
+        self.count(data.as_bytes())?;
+        // Most streams have JSON in them, and words such as `[DONE]`.
+        if let Ok(parsed) = read_json::<Value>(&data) {
+            event.insert("data".to_owned(), parsed);
+        }
+        self.found.push(Value::Object(event));
+        Ok(())
+    }
+
+    fn count(&mut self, json: &[u8]) -> Result<(), CallError> {
+        let too_many = |_| {
+            CallError::BadAnswer(
+                "the sequence has too many keys and values, or one that cannot be read".to_owned(),
+            )
+        };
+        let values = count_values(json, self.values_left).map_err(too_many)?;
+        let left = self.values_left.checked_sub(values + 1);
+        self.values_left = left.ok_or_else(|| too_many(Unreadable::TooMany))?;
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn items(sequence: Sequence, parts: &[&str]) -> Result<Vec<Value>, CallError> {
+        let mut items = Items::new(sequence, 50);
+        parts.iter().try_for_each(|part| items.feed(part.as_bytes()))?;
+        items.end()?;
+        Ok(items.found)
+    }
+
+    #[test]
+    fn events_and_json_texts_are_items_however_they_are_cut() {
+        let parts = [": hi\n\nevent: tok", "en\r\ndata: {\"a\":\r\ndata: 1}\r\n", "\r\nid: 7\ndata: [DONE]"];
+        let free = items(Sequence::Events, &parts).unwrap();
+        assert_eq!(free, [json!({"event": "token", "data": {"a": 1}}), json!({"id": "7", "data": "[DONE]"})]);
+        assert_eq!(
+            items(Sequence::JsonLines, &["{\"a\"", ":1}\r\n\n2", "\n"]).unwrap(),
+            [json!({"a": 1}), json!(2)]
+        );
+        assert_eq!(
+            items(Sequence::JsonRecords, &["\u{1e}1\n\u{1e}[", "2]\n"]).unwrap(),
+            [json!(1), json!([2])]
+        );
+        assert!(items(Sequence::JsonLines, &["{\n"]).is_err());
+        assert!(items(Sequence::JsonLines, &["1\n".repeat(60).as_str()]).is_err(), "too many");
+    }
+}
