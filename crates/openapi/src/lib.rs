@@ -7,10 +7,12 @@
 
 mod call;
 mod config;
+mod document;
 mod operation;
 
 pub use call::{HttpApi, Reporter, Surroundings};
 pub use config::{ApiAuth, ApiKeyPlace, ClientCredentials, Credential, DocumentPlace, OpenapiConfig};
+pub use document::{Document, DocumentError, DocumentOptions, Finding, Selector, read};
 pub use operation::{
     ApiKeyLocation, Body, BodyArguments, BodyField, BodyKind, FieldEncoding, Location, Media, Oauth2Flow,
     Oauth2FlowKind, Operation, Parameter, PathPart, Requirement, ResponseShape, SecurityScheme, Server,

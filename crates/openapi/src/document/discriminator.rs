@@ -1,0 +1,75 @@
+//! Discriminators of OpenAPI in the terms of JSON Schema: the property by which alternatives are told apart has a fixed value in each.
+
+use std::collections::HashMap;
+
+use serde_json::{Map, Value};
+
+use super::{
+    context::Context,
+    json::object,
+    sources::{Identity, Node, reference},
+};
+
+/// Parts of an `allOf`, one within another, that are looked through for the property.
+const DEEPEST: usize = 8;
+
+/// A discriminator.
+pub(super) struct Discriminator<'d> {
+    property: &'d str,
+    /// Values of the mapping, by the schemas that they stand for.
+    values: HashMap<Identity, Vec<&'d str>>,
+}
+
+impl<'d> Discriminator<'d> {
+    /// The discriminator of a schema, if it has one.
+    pub(super) fn of(context: &Context<'d>, node: Node<'d>) -> Option<Self> {
+        let discriminator = node.get("discriminator")?;
+        // A text in Swagger 2.0, where there are no alternatives.
+        let property = discriminator.text("propertyName")?;
+        let mut values: HashMap<Identity, Vec<&str>> = HashMap::new();
+        for (value, to) in discriminator.get("mapping").into_iter().flat_map(Node::members) {
+            let Some(text) = to.value.as_str() else { continue };
+            // A name of a schema, or a reference to one.
+            let by_name = format!("#/components/schemas/{text}");
+            let found = context.sources.target(to, &by_name).or_else(|_| context.sources.target(to, text));
+            // Bundled documents often keep mappings to files that are no longer there. An alternative has its own name, then.
+            if let Ok(found) = found.and_then(|found| context.sources.resolve(found)) {
+                values.entry(found.identity()).or_default().push(value);
+            }
+        }
+        Some(Self { property, values })
+    }
+
+    /// What has to be added to an alternative, so that only objects with its value fit. Nothing where it is no reference, or has the values itself.
+    pub(super) fn pin(&self, context: &Context<'d>, alternative: Node<'d>) -> Option<Map<String, Value>> {
+        let written = reference(alternative.value)?;
+        let target = context.sources.resolve(alternative).ok()?;
+        if has_values(context, target, self.property, 0) {
+            return None;
+        }
+        let value = match self.values.get(&target.identity()).map(Vec::as_slice) {
+            None => ("const", written.rsplit('/').next()?.into()),
+            Some([one]) => ("const", (*one).into()),
+            Some(several) => ("enum", several.iter().map(|value| Value::from(*value)).collect()),
+        };
+        let pinned = object(vec![(value.0.to_owned(), value.1)]);
+        let properties = object(vec![(self.property.to_owned(), Value::Object(pinned))]);
+        Some(object(vec![
+            ("properties".to_owned(), Value::Object(properties)),
+            ("required".to_owned(), Value::Array(vec![self.property.into()])),
+        ]))
+    }
+}
+
+/// Returns `true` if the schema itself lists the values of the property.
+fn has_values<'d>(context: &Context<'d>, node: Node<'d>, name: &str, depth: usize) -> bool {
+    let Ok(node) = context.sources.resolve(node) else { return false };
+    let property = node.get("properties").and_then(|properties| properties.get(name));
+    let property = property.and_then(|property| context.sources.resolve(property).ok());
+    if property.is_some_and(|property| property.get("enum").is_some() || property.get("const").is_some()) {
+        return true;
+    }
+    let parts = node.get("allOf").filter(|_| depth < DEEPEST);
+    // The base comes first, and few.
+    parts.is_some_and(|parts| parts.items().take(3).any(|part| has_values(context, part, name, depth + 1)))
+}

@@ -1,0 +1,84 @@
+//! Texts of documents, JSON or YAML, as values. Length, number of values and depth are bounded before and while they are built.
+
+use gatewright_core::{Unreadable, count_values};
+use serde_json::Value;
+
+use super::DocumentError;
+
+/// Longest text, in bytes. GitHub's document with all its references has 13 MB, and Microsoft Graph's has 35 MB.
+pub(super) const LONGEST_TEXT: usize = 48 << 20;
+/// Most keys and values of a text.
+const MOST_VALUES: usize = 4_000_000;
+/// Deepest nesting of YAML, whose reader needs much stack. `serde_json` has a limit of its own, 128.
+const DEEPEST: usize = 64;
+
+/// Reads `text` as JSON or YAML.
+///
+/// # Errors
+/// The text is neither, or larger than the limits.
+pub(super) fn parse(text: &str) -> Result<Value, DocumentError> {
+    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+    if text.len() > LONGEST_TEXT {
+        return Err(DocumentError::TooLarge(format!("it has more than {} MiB", LONGEST_TEXT >> 20)));
+    }
+    if !text.trim_start().starts_with('{') {
+        return yaml(text);
+    }
+    count_values(text.as_bytes(), MOST_VALUES).map_err(|problem| match problem {
+        Unreadable::TooMany => DocumentError::TooLarge(problem.to_string()),
+        Unreadable::TooDeep | Unreadable::ReservedKey => DocumentError::Syntax(problem.to_string()),
+    })?;
+    // A mapping of YAML may begin with a brace, too.
+    serde_json::from_str(text)
+        .or_else(|error| yaml(text).map_err(|_| DocumentError::Syntax(error.to_string())))
+}
+
+fn yaml(text: &str) -> Result<Value, DocumentError> {
+    let options = serde_saphyr::options! {
+        // `on`, `no` and `y` are texts in YAML 1.2.
+        strict_booleans: true,
+        budget: serde_saphyr::budget! {
+            max_depth: DEEPEST,
+            max_events: MOST_VALUES,
+            max_nodes: MOST_VALUES,
+            max_documents: 1,
+        },
+    };
+    serde_saphyr::from_str_with_options(text, options)
+        .map_err(|error| DocumentError::Syntax(error.without_snippet().to_string()))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn json_and_yaml_are_told_apart_and_keys_of_yaml_are_texts() {
+        assert_eq!(parse("{\"a\": 1}").unwrap(), json!({"a": 1}));
+        assert_eq!(parse("\u{feff}{\"a\": 1}").unwrap(), json!({"a": 1}));
+        assert_eq!(parse("{a: 1}").unwrap(), json!({"a": 1}));
+        let yaml =
+            "responses:\n  200: {description: ok}\n  default: {description: no}\nenum: [on, off, true]\n";
+        let expected = json!({
+            "responses": {"200": {"description": "ok"}, "default": {"description": "no"}},
+            "enum": ["on", "off", true],
+        });
+        assert_eq!(parse(yaml).unwrap(), expected);
+    }
+
+    #[test]
+    fn a_bad_or_a_deep_text_is_refused() {
+        assert!(matches!(parse("{\"a\": "), Err(DocumentError::Syntax(_))));
+        assert!(matches!(parse("a: [1"), Err(DocumentError::Syntax(_))));
+        let deep = format!("{{\"a\":{}{}}}", "[".repeat(200), "]".repeat(200));
+        assert!(matches!(parse(&deep), Err(DocumentError::Syntax(_))));
+        let deep = format!("a: {}{}", "[".repeat(200), "]".repeat(200));
+        assert!(matches!(parse(&deep), Err(DocumentError::Syntax(_))));
+        let aliases = "a: &a [x,x,x,x,x,x,x,x,x]\nb: &b [*a,*a,*a,*a,*a,*a,*a,*a,*a]\nc: &c [*b,*b,*b,*b,*b,*b,*b,*b]\n\
+                       d: &d [*c,*c,*c,*c,*c,*c,*c]\ne: &e [*d,*d,*d,*d,*d,*d,*d]\nf: &f [*e,*e,*e,*e,*e,*e,*e]\n\
+                       g: &g [*f,*f,*f,*f,*f,*f,*f]\nh: [*g,*g,*g,*g,*g,*g,*g]\n";
+        assert!(matches!(parse(aliases), Err(DocumentError::Syntax(_))));
+    }
+}

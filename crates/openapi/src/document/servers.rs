@@ -1,0 +1,69 @@
+//! Servers of a document, a path or an operation.
+
+use std::sync::Arc;
+
+use super::{context::Context, sources::Node, words};
+use crate::{Server, ServerVariable};
+
+/// Most servers, and most values of a variable.
+const MOST: usize = 100;
+
+/// The servers in `servers` of `node` (OpenAPI 3.x); none if it has no such list.
+pub(super) fn read(context: &Context<'_>, node: Node<'_>) -> Option<Arc<[Server]>> {
+    let servers = node.get("servers")?;
+    let read = |server: Node<'_>| {
+        let Some(url) = server.text("url") else {
+            context.find(server, "a server needs `url`");
+            return None;
+        };
+        let variables = server.get("variables").into_iter().flat_map(Node::members).take(MOST);
+        let variables = variables.map(|(name, variable)| variable_of(context, name, variable)).collect();
+        Some(Server { url: url.into(), variables })
+    };
+    let servers: Vec<Server> = servers.items().take(MOST).filter_map(read).collect();
+    (!servers.is_empty()).then(|| servers.into())
+}
+
+fn variable_of(context: &Context<'_>, name: &str, variable: Node<'_>) -> ServerVariable {
+    let allowed: Box<[Box<str>]> =
+        variable.get("enum").into_iter().flat_map(Node::items).take(MOST).filter_map(text).collect();
+    let default = variable.get("default").and_then(text).or_else(|| {
+        context.find(variable, "a variable of a server needs `default`");
+        allowed.first().cloned()
+    });
+    ServerVariable { name: name.into(), default: default.unwrap_or_default(), allowed }
+}
+
+/// A text, or a number that YAML made of one.
+fn text(node: Node<'_>) -> Option<Box<str>> {
+    match node.value {
+        serde_json::Value::String(text) => Some(text.as_str().into()),
+        serde_json::Value::Number(number) => Some(number.to_string().into()),
+        serde_json::Value::Bool(value) => Some(value.to_string().into()),
+        _ => None,
+    }
+}
+
+/// The servers of `schemes`, `host` and `basePath` (Swagger 2.0), HTTPS first. Without a host, the URL is relative to that of the document.
+pub(super) fn of_swagger(schemes: Option<Node<'_>>, root: Node<'_>) -> Arc<[Server]> {
+    let base = root.text("basePath").unwrap_or_default().trim_end_matches('/');
+    let server = |url: String| Server { url: url.into(), variables: Box::default() };
+    let Some(host) = root.text("host") else {
+        return if base.is_empty() { Arc::default() } else { [server(base.to_owned())].into() };
+    };
+    let mut schemes: Vec<&str> =
+        schemes.into_iter().flat_map(Node::items).filter_map(|one| one.value.as_str()).collect();
+    schemes.retain(|scheme| ["https", "http"].contains(scheme));
+    schemes.sort_unstable_by(|a, b| b.cmp(a));
+    schemes.dedup();
+    if schemes.is_empty() {
+        schemes.push("https");
+    }
+    schemes.into_iter().map(|scheme| server(format!("{scheme}://{host}{base}"))).collect()
+}
+
+/// The title of a document, on one line.
+pub(super) fn title(root: Node<'_>) -> String {
+    let title = root.get("info").and_then(|info| info.get("title")).and_then(text).unwrap_or_default();
+    words::sentences(&words::plain(&title), 200).to_owned()
+}
