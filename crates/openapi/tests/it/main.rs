@@ -5,6 +5,10 @@ mod calls;
 #[cfg(test)]
 mod credentials;
 #[cfg(test)]
+mod documents;
+#[cfg(test)]
+mod documents_schemas;
+#[cfg(test)]
 mod hostile;
 #[cfg(test)]
 mod mock;
