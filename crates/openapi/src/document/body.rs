@@ -18,6 +18,8 @@ use crate::{BodyKind, FieldEncoding, Location, Style};
 
 /// Longest example of a body, in bytes of JSON.
 const LONGEST_EXAMPLE: usize = 1_000;
+/// Most media types that are read.
+const MOST_MEDIA: usize = 50;
 /// Longest description of a whole body, in characters.
 const DESCRIPTION: usize = 300;
 
@@ -57,8 +59,10 @@ pub(super) fn read<'d>(
         return swagger(context, root, operation, parameters);
     }
     let body = context.resolved(operation.get("requestBody")?)?;
-    let content =
-        body.get("content").map(|content| content.members().collect::<Vec<_>>()).unwrap_or_default();
+    let content = body
+        .get("content")
+        .map(|content| content.members().take(MOST_MEDIA).collect::<Vec<_>>())
+        .unwrap_or_default();
     let Some((media_type, media)) = choose(context, &content) else {
         context.find(body, "a request body needs `content` with a media type");
         return None;
@@ -256,8 +260,12 @@ fn swagger<'d>(
     parameters: &Parameters<'d>,
 ) -> Option<ReadBody<'d>> {
     let consumes = operation.get("consumes").or_else(|| root.get("consumes"));
-    let consumes: Vec<&str> =
-        consumes.into_iter().flat_map(Node::items).filter_map(|one| one.value.as_str()).collect();
+    let consumes: Vec<&str> = consumes
+        .into_iter()
+        .flat_map(Node::items)
+        .take(MOST_MEDIA)
+        .filter_map(|one| one.value.as_str())
+        .collect();
     let of_kind = |wanted: &dyn Fn(BodyKind) -> bool| {
         consumes.iter().copied().find(|media_type| wanted(media::kind(&media::essence(media_type))))
     };

@@ -13,6 +13,9 @@ use super::{
 /// Parts of an `allOf`, one within another, that are looked through for the property.
 const DEEPEST: usize = 8;
 
+/// Most values of a mapping that are read.
+const MOST_VALUES: usize = 300;
+
 /// A discriminator.
 pub(super) struct Discriminator<'d> {
     property: &'d str,
@@ -27,7 +30,8 @@ impl<'d> Discriminator<'d> {
         // A text in Swagger 2.0, where there are no alternatives.
         let property = discriminator.text("propertyName")?;
         let mut values: HashMap<Identity, Vec<&str>> = HashMap::new();
-        for (value, to) in discriminator.get("mapping").into_iter().flat_map(Node::members) {
+        for (value, to) in discriminator.get("mapping").into_iter().flat_map(Node::members).take(MOST_VALUES)
+        {
             let Some(text) = to.value.as_str() else { continue };
             // A name of a schema, or a reference to one.
             let by_name = format!("#/components/schemas/{text}");

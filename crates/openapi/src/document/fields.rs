@@ -1,6 +1,6 @@
 //! The fields of a schema that is an object, with those of the schemas that it is put together from.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 use serde_json::Value;
 
@@ -15,6 +15,8 @@ use super::{
 const DEEPEST: usize = 16;
 /// Most schemas that are put together.
 const MOST_PARTS: usize = 200;
+/// Most fields. An object with more is one argument.
+const MOST_FIELDS: usize = 2_000;
 
 /// Fields of an object.
 pub(super) struct Fields<'d> {
@@ -37,7 +39,7 @@ pub(super) fn fields<'d>(context: &Context<'d>, schema: Node<'d>) -> Option<Fiel
             open: Open::Closed,
             choices: Vec::new(),
         },
-        places: std::collections::HashMap::new(),
+        places: HashMap::new(),
         seen: HashSet::new(),
     };
     collected.add(schema, 0)?;
@@ -65,7 +67,7 @@ struct Collected<'c, 'd> {
     context: &'c Context<'d>,
     fields: Fields<'d>,
     /// Place of a field in the list.
-    places: std::collections::HashMap<&'d str, usize>,
+    places: HashMap<&'d str, usize>,
     seen: HashSet<Identity>,
 }
 
@@ -110,6 +112,7 @@ impl<'d> Collected<'_, 'd> {
             match self.places.get(name) {
                 // A later part is closer.
                 Some(place) => self.fields.properties[*place].1 = property,
+                None if self.places.len() == MOST_FIELDS => return None,
                 None => {
                     self.places.insert(name, self.fields.properties.len());
                     self.fields.properties.push((name, property));
@@ -117,7 +120,7 @@ impl<'d> Collected<'_, 'd> {
             }
         }
         let required = schema.get("required").into_iter().flat_map(Node::items);
-        self.fields.required.extend(required.filter_map(|name| name.value.as_str()));
+        self.fields.required.extend(required.take(MOST_FIELDS).filter_map(|name| name.value.as_str()));
         match schema.get("additionalProperties") {
             Some(Node { value: Value::Bool(true), .. }) => self.fields.open = Open::Any,
             Some(node @ Node { value: Value::Object(map), .. }) => {

@@ -23,6 +23,8 @@ use crate::{Body, BodyArguments, BodyField, Location, Operation, ResponseShape, 
 
 /// Most operations of a document.
 const MOST_OPERATIONS: usize = 20_000;
+/// Longest path, in bytes.
+const LONGEST_PATH: usize = 2_000;
 /// Longest description of a tool, in characters.
 const DESCRIPTION: usize = 300;
 /// Longest title of a tool.
@@ -52,6 +54,10 @@ pub(super) fn find<'d>(context: &Context<'d>, root: Node<'d>) -> Vec<Found<'d>> 
     let mut all = Vec::new();
     for (path, given) in root.get("paths").into_iter().flat_map(Node::members) {
         if path.starts_with("x-") {
+            continue;
+        }
+        if path.len() > LONGEST_PATH {
+            context.find(given, format!("the path is longer than {LONGEST_PATH} bytes"));
             continue;
         }
         let Some(item) = context.resolved(given) else { continue };
@@ -99,6 +105,8 @@ pub(super) struct Tools<'c, 'd> {
     schemes: &'c Schemes,
     security: Security,
     servers: Arc<[Server]>,
+    /// Servers of paths, which their operations share.
+    item_servers: HashMap<Identity, Option<Arc<[Server]>>>,
     limits: Limits,
     /// Output schemas, which many operations share.
     outputs: HashMap<(bool, Vec<Identity>), Option<Arc<JsonObject>>>,
@@ -139,6 +147,7 @@ impl<'c, 'd> Tools<'c, 'd> {
             schemes,
             security: security::requirements(context, root, schemes).unwrap_or_default(),
             servers,
+            item_servers: HashMap::new(),
             limits: Limits::of(count),
             outputs: HashMap::new(),
             inputs_size: 0,
@@ -161,13 +170,18 @@ impl<'c, 'd> Tools<'c, 'd> {
             Version::Swagger => {
                 node.get("schemes").map(|schemes| servers::of_swagger(Some(schemes), self.root))
             }
-            Version::V30 | Version::V31 => {
-                servers::read(context, node).or_else(|| servers::read(context, item))
-            }
+            Version::V30 | Version::V31 => servers::read(context, node).or_else(|| {
+                let known = self.item_servers.entry(item.identity());
+                known.or_insert_with(|| servers::read(context, item)).clone()
+            }),
         };
         let mut parameters = parameters::read(context, item, node);
+        let keys = security::keys(&security, self.schemes);
         parameters.outside.retain(|one| {
-            !security::has_key(&security, self.schemes, &one.parameter.name, one.parameter.location)
+            let (name, location) = (&one.parameter.name, one.parameter.location);
+            let name =
+                if location == Location::Header { name.to_ascii_lowercase() } else { name.to_string() };
+            keys.is_empty() || !keys.contains(&(location, name))
         });
         let path = parameters::path_parts(context, node, found.path, &mut parameters.outside)?;
         let body = body::read(context, self.root, node, &parameters);

@@ -1,5 +1,10 @@
 //! Parameters of an operation, of any version, without their names as arguments.
 
+use std::{
+    collections::{HashMap, HashSet},
+    sync::Arc,
+};
+
 use serde_json::Value;
 
 use super::{
@@ -42,6 +47,7 @@ pub(super) struct Outside<'d> {
 /// Reads the parameters of an operation and its path.
 pub(super) fn read<'d>(context: &Context<'d>, item: Node<'d>, operation: Node<'d>) -> Parameters<'d> {
     let mut nodes: Vec<(Node<'d>, &str, &str)> = Vec::new();
+    let mut places: HashMap<(&str, &str), usize> = HashMap::new();
     let lists = [item, operation].into_iter().filter_map(|of| of.get("parameters"));
     for given in lists.flat_map(Node::items) {
         let Some(node) = context.resolved(given) else { continue };
@@ -50,9 +56,12 @@ pub(super) fn read<'d>(context: &Context<'d>, item: Node<'d>, operation: Node<'d
             continue;
         };
         // A parameter of the operation replaces that of the path.
-        match nodes.iter().position(|(_, other, place)| *other == name && *place == location) {
-            Some(known) => nodes[known].0 = node,
-            None if nodes.len() < MOST => nodes.push((node, name, location)),
+        match places.get(&(name, location)) {
+            Some(known) => nodes[*known].0 = node,
+            None if nodes.len() < MOST => {
+                places.insert((name, location), nodes.len());
+                nodes.push((node, name, location));
+            }
             None => context.find(given, format!("only the first {MOST} parameters are read")),
         }
     }
@@ -225,14 +234,22 @@ pub(super) fn path_parts<'d>(
         rest = &rest[open + close + 1..];
     }
     names.push(Err(rest));
+    let used: HashSet<&str> = names.iter().filter_map(|name| name.ok()).collect();
     parameters.retain(|one| {
-        let is_used = one.parameter.location != Location::Path || names.contains(&Ok(&*one.parameter.name));
+        let is_used = one.parameter.location != Location::Path || used.contains(&*one.parameter.name);
         if !is_used {
             let problem = format!("the path has no parameter `{}`", clipped(&one.parameter.name));
             context.find(operation, problem);
         }
         is_used
     });
+    let is_path = |(_, one): &(usize, &Outside<'_>)| one.parameter.location == Location::Path;
+    let mut places: HashMap<Arc<str>, usize> = parameters
+        .iter()
+        .enumerate()
+        .filter(is_path)
+        .map(|(at, one)| (Arc::clone(&one.parameter.name), at))
+        .collect();
     let mut parts: Vec<PathPart> = Vec::new();
     for (at, name) in names.into_iter().enumerate() {
         match name {
@@ -246,13 +263,11 @@ pub(super) fn path_parts<'d>(
                 }
             }
             Ok(name) => {
-                let is_it = |one: &Outside<'_>| {
-                    one.parameter.location == Location::Path && &*one.parameter.name == name
-                };
-                let place = parameters.iter().position(is_it).unwrap_or_else(|| {
+                let place = places.get(name).copied().unwrap_or_else(|| {
                     let problem = format!("the parameter `{}` of the path is not described", clipped(name));
                     context.find(operation, problem);
                     parameters.push(undescribed(name));
+                    places.insert(name.into(), parameters.len() - 1);
                     parameters.len() - 1
                 });
                 parts.push(PathPart::Parameter(place));

@@ -236,6 +236,8 @@ impl<'p, 'd> Pass<'p, 'd> {
                 return out;
             }
             let part = node.with(value);
+            // What is left out takes time, too.
+            self.size += 1;
             match (key.as_str(), value) {
                 ("properties", Value::Object(_)) => self.properties(&mut out, part, depth),
                 ("required", Value::Array(_)) => self.required(&mut out, node, part),
@@ -269,7 +271,7 @@ impl<'p, 'd> Pass<'p, 'd> {
                 ("enum", Value::Array(values)) if !values.is_empty() => {
                     self.choices(&mut out, values, nullable)
                 }
-                ("const", value) => self.put(&mut out, key, value.clone()),
+                ("const", value) if is_shorter(value, self.limit) => self.put(&mut out, key, value.clone()),
                 ("format", Value::String(format)) if format.len() <= 64 => {
                     self.put(&mut out, key, value.clone());
                 }
@@ -284,7 +286,7 @@ impl<'p, 'd> Pass<'p, 'd> {
                     let is_names = |names: &Value| {
                         names.as_array().is_some_and(|names| names.iter().all(Value::is_string))
                     };
-                    if names.values().all(is_names) {
+                    if is_shorter(value, self.limit) && names.values().all(is_names) {
                         self.put(&mut out, key, value.clone());
                     }
                 }
@@ -359,7 +361,11 @@ impl<'p, 'd> Pass<'p, 'd> {
     fn properties(&mut self, out: &mut Members, part: Node<'d>, depth: usize) {
         let mut properties = Members::with_capacity(part.value.as_object().map_or(0, Map::len));
         for (name, property) in part.members() {
+            self.size += 1;
             if self.is_hidden(property) {
+                if self.is_over() {
+                    return;
+                }
                 continue;
             }
             self.size += name.len() + 5;
@@ -377,6 +383,10 @@ impl<'p, 'd> Pass<'p, 'd> {
         let mut known = HashSet::new();
         let mut required = Vec::new();
         for name in part.items() {
+            self.size += 1;
+            if self.is_over() {
+                return;
+            }
             let Some(text) = name.value.as_str() else {
                 self.context.find(name, "`required` lists names of properties");
                 continue;
@@ -411,6 +421,9 @@ impl<'p, 'd> Pass<'p, 'd> {
         let discriminator = Discriminator::of(self.context, node);
         let mut schemas = Vec::with_capacity(part.value.as_array().map_or(0, Vec::len));
         for alternative in part.items() {
+            if self.is_over() {
+                return;
+            }
             let mut schema = self.schema(alternative, depth, "");
             let pin = discriminator.as_ref().and_then(|of| of.pin(self.context, alternative));
             if let Some(pin) = pin
@@ -429,7 +442,14 @@ impl<'p, 'd> Pass<'p, 'd> {
     }
 
     fn list(&mut self, out: &mut Members, key: &str, part: Node<'d>, depth: usize) {
-        let schemas: Vec<Value> = part.items().map(|schema| self.schema(schema, depth, "")).collect();
+        let mut schemas = Vec::new();
+        for schema in part.items() {
+            schemas.push(self.schema(schema, depth, ""));
+            if self.is_over() {
+                return;
+            }
+        }
+        schemas.shrink_to_fit();
         if !schemas.is_empty() {
             self.size += key.len() + 5;
             out.push((key.to_owned(), Value::Array(schemas)));
@@ -440,6 +460,9 @@ impl<'p, 'd> Pass<'p, 'd> {
         let mut schemas = Members::new();
         for (name, schema) in part.members() {
             self.size += name.len() + 5;
+            if self.is_over() {
+                return;
+            }
             let schema = self.schema(schema, depth, "");
             schemas.push((name.to_owned(), schema));
         }
@@ -454,9 +477,20 @@ impl<'p, 'd> Pass<'p, 'd> {
     }
 
     fn choices(&mut self, out: &mut Members, values: &[Value], nullable: bool) {
+        // Longer lists are not even copied.
+        if values.len() > self.limit {
+            self.size += values.len();
+            return;
+        }
         let mut choices = Vec::with_capacity(values.len() + 1);
         let mut texts = HashSet::with_capacity(values.len());
+        let mut room = self.limit;
         for value in values {
+            let Some(left) = room.checked_sub(1).filter(|room| is_shorter(value, *room)) else {
+                self.size += self.limit + 1;
+                return;
+            };
+            room = left - size_of_json(value).min(left);
             // Equal texts are the common mistake; other values are few.
             if value.as_str().is_none_or(|text| texts.insert(text)) {
                 choices.push(value.clone());

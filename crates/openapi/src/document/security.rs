@@ -1,15 +1,20 @@
 //! Security schemes, and what of them an operation requires.
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::{
+    collections::{BTreeMap, HashSet},
+    sync::Arc,
+};
 
 use super::{
     context::{Context, Version},
     sources::{Node, clipped},
 };
-use crate::{ApiKeyLocation, Oauth2Flow, Oauth2FlowKind, Requirement, SecurityScheme};
+use crate::{ApiKeyLocation, Location, Oauth2Flow, Oauth2FlowKind, Requirement, SecurityScheme};
 
-/// Most schemes, alternatives and scopes that are read.
+/// Most schemes and scopes that are read.
 const MOST: usize = 1_000;
+/// Most alternatives, and most requirements of one.
+const MOST_REQUIREMENTS: usize = 50;
 
 /// Schemes by name.
 pub(super) type Schemes = BTreeMap<Arc<str>, SecurityScheme>;
@@ -117,21 +122,23 @@ pub(super) fn requirements(context: &Context<'_>, node: Node<'_>, schemes: &Sche
         let scopes = scopes.items().take(MOST).filter_map(|scope| scope.value.as_str());
         Requirement { scheme: known.unwrap_or_else(|| name.into()), scopes: scopes.map(Into::into).collect() }
     };
-    let alternatives = given.items().take(MOST);
+    let alternatives = given.items().take(MOST_REQUIREMENTS);
     Some(
-        alternatives.map(|alternative| alternative.members().take(MOST).map(requirement).collect()).collect(),
+        alternatives
+            .map(|alternative| alternative.members().take(MOST_REQUIREMENTS).map(requirement).collect())
+            .collect(),
     )
 }
 
-/// Returns `true` if a parameter of the request carries a credential of `security`, which the gateway adds.
-pub(super) fn has_key(security: &Security, schemes: &Schemes, name: &str, place: crate::Location) -> bool {
-    security.iter().flatten().any(|requirement| match schemes.get(&requirement.scheme) {
-        Some(SecurityScheme::ApiKey { name: key, location }) => match (location, place) {
-            (ApiKeyLocation::Header, crate::Location::Header) => key.eq_ignore_ascii_case(name),
-            (ApiKeyLocation::Query, crate::Location::Query)
-            | (ApiKeyLocation::Cookie, crate::Location::Cookie) => &**key == name,
-            _ => false,
-        },
-        _ => false,
-    })
+/// Parameters of a request that carry credentials of `security`, which the gateway adds: places and names, those of headers in lower case.
+pub(super) fn keys(security: &Security, schemes: &Schemes) -> HashSet<(Location, String)> {
+    let key = |requirement: &Requirement| match schemes.get(&requirement.scheme) {
+        Some(SecurityScheme::ApiKey { name, location }) => Some(match location {
+            ApiKeyLocation::Header => (Location::Header, name.to_ascii_lowercase()),
+            ApiKeyLocation::Query => (Location::Query, name.to_string()),
+            ApiKeyLocation::Cookie => (Location::Cookie, name.to_string()),
+        }),
+        _ => None,
+    };
+    security.iter().flatten().filter_map(key).collect()
 }

@@ -10,6 +10,8 @@ use super::{DocumentError, parse};
 
 /// Most documents that one may refer to, directly or through others.
 const MOST_SOURCES: usize = 500;
+/// Longest reference, in bytes.
+const LONGEST_REFERENCE: usize = 2_000;
 /// References that are followed from one to the next.
 const LONGEST_CHAIN: usize = 32;
 
@@ -157,6 +159,9 @@ impl Sources {
 
     fn target_in(&self, source: usize, reference: &str, depth: usize) -> Result<Node<'_>, String> {
         let shown = || clipped(reference);
+        if reference.len() > LONGEST_REFERENCE {
+            return Err(format!("`{}…` is longer than {LONGEST_REFERENCE} bytes", shown()));
+        }
         let (url, fragment) = reference.split_once('#').unwrap_or((reference, ""));
         let source = match url {
             "" => source,

@@ -124,8 +124,10 @@ fn unmark(line: &str, out: &mut String) {
 
 /// Returns `true` if a `_` follows that ends a word.
 fn closes(after: &str) -> bool {
-    let ends =
-        |at: usize| after[at + 1..].chars().next().is_none_or(|next| !next.is_alphanumeric() && next != '_');
+    let ends = |at: usize| {
+        let next = after[at + 1..].chars().next();
+        !after[..at].ends_with('_') && next.is_none_or(|next| !next.is_alphanumeric() && next != '_')
+    };
     after.match_indices('_').take(20).any(|(at, _)| ends(at))
 }
 
