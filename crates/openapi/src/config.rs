@@ -16,7 +16,7 @@ use serde::{Deserialize, Deserializer, de::Error as _};
 use serde_json::Value;
 use url::Url;
 
-use crate::ApiKeyLocation;
+use crate::{ApiKeyLocation, document::Selector};
 
 /// Place of an API key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
@@ -311,6 +311,13 @@ impl OpenapiConfig {
         }
         problems.extend(self.base().err());
         problems.extend(self.request_headers().err());
+        for (key, selectors) in [("include", &self.include), ("exclude", &self.exclude)] {
+            for (at, selector) in selectors.iter().enumerate() {
+                if let Err(problem) = selector.parse::<Selector>() {
+                    problems.push(InvalidField::new(format!("{key}.{at}"), problem));
+                }
+            }
+        }
         for (scheme, credential) in self.auth.iter().flat_map(ApiAuth::all) {
             if let Some((field, problem)) = credential.problem() {
                 let scheme = scheme.map(|scheme| format!("{scheme}.")).unwrap_or_default();
@@ -396,6 +403,11 @@ impl OpenapiConfig {
         }
         secrets
     }
+
+    /// Selectors of the operations that are offered, and of those that are left out. Ones that cannot be read are in [`Self::problems`].
+    pub(crate) fn selectors(&self) -> [Vec<Selector>; 2] {
+        [&self.include, &self.exclude].map(|all| all.iter().filter_map(|one| one.parse().ok()).collect())
+    }
 }
 
 fn is_http(url: &str) -> bool {
@@ -435,6 +447,8 @@ mod tests {
         let bad = problems(json!({
             "openapi": "https://me:pw@a.example/x",
             "baseUrl": "ftp://a.example",
+            "include": ["GET users", "GET /users"],
+            "exclude": [""],
             "headers": {"Host": "a"},
             "auth": {"key": {"type": "apiKey", "value": "a\nb"}},
             "maxRetries": 11,
@@ -449,8 +463,8 @@ mod tests {
                 "openapi",
                 "baseUrl",
                 "headers",
-                
-                
+                "include.0",
+                "exclude.0",
                 "auth.key.value"
             ]
         );

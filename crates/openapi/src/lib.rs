@@ -5,14 +5,18 @@
 
 #![forbid(unsafe_code)]
 
+mod app;
 mod call;
 mod config;
 mod document;
+mod loading;
 mod operation;
 
+pub use app::OpenapiApp;
 pub use call::{HttpApi, Reporter, Surroundings};
 pub use config::{ApiAuth, ApiKeyPlace, ClientCredentials, Credential, DocumentPlace, OpenapiConfig};
 pub use document::{Document, DocumentError, DocumentOptions, Finding, Selector, read};
+pub use loading::{DocumentReport, check};
 pub use operation::{
     ApiKeyLocation, Body, BodyArguments, BodyField, BodyKind, FieldEncoding, Location, Media, Oauth2Flow,
     Oauth2FlowKind, Operation, Parameter, PathPart, Requirement, ResponseShape, SecurityScheme, Server,

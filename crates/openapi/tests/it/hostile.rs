@@ -88,6 +88,28 @@ async fn answers_that_are_not_what_they_say_are_errors() {
 }
 
 #[tokio::test]
+async fn a_slow_answer_is_whole_and_a_call_that_is_given_up_ends() {
+    let mock = Mock::start(|request, _| match request.target.rsplit('/').next().unwrap() {
+        "slow" => raw("HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: 5\r\n\r\n")
+            .with("[1")
+            .with(",2]")
+            .slowly(Duration::from_millis(100)),
+        _ => raw("HTTP/1.1 200 OK\r\n").hanging(),
+    })
+    .await;
+    let api = mock.api(|config| config.max_concurrency = 1);
+    let operation_without_answer = operation(Method::GET, "/never");
+    let never = call(&api, &operation_without_answer, json!({}));
+    assert!(tokio::time::timeout(Duration::from_millis(300), never).await.is_err());
+    let result = call(&api, &operation(Method::GET, "/slow"), json!({})).await;
+    assert_eq!(
+        result.structured_content,
+        Some(json!({"result": [1, 2]})),
+        "the place of the other call is free"
+    );
+}
+
+#[tokio::test]
 async fn redirects_without_end_and_to_other_schemes_are_errors() {
     let mock = Mock::start(|request, _| match request.target.rsplit('/').next().unwrap() {
         "loop" => reply(302, "text/plain", "").header("location: /v1/loop"),
