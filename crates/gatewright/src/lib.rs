@@ -75,6 +75,7 @@ pub use gatewright_core::{
     ToolNames, rmcp,
 };
 pub use gatewright_executions::{self as executions, Executions, ExecutionsConfig};
+pub use gatewright_openapi::{self as openapi, OpenapiApp, OpenapiConfig};
 #[cfg(feature = "guard")]
 pub use gatewright_operator::{self as operator, admin::AdminConfig, limits::RateLimitRule};
 pub use gatewright_server::{self as server, HttpConfig, Server, serve_stdio};

@@ -11,7 +11,7 @@ use serde_json::json;
 
 use crate::{
     args::{CheckArgs, ConfigArgs},
-    config::{Config, policy_finding},
+    config::{AppKind, Config, policy_finding},
     exit::{self, BadConfig},
     logging, names,
     output::{self, errln, outln},
@@ -47,6 +47,7 @@ pub async fn run(args: &CheckArgs) -> anyhow::Result<ExitCode> {
             findings.extend(config.production(file)?);
         }
         check_plans(config, &mut findings, &mut warnings);
+        check_documents(config, args.live, file, &mut findings, &mut warnings).await?;
     }
     let makes_user = config.is_some_and(|config| config.auth.makes_first_user());
     let path = file.display();
@@ -143,6 +144,37 @@ fn check_policies(config: &Config, registry: Option<&Registry>, file: &Path) -> 
     let folder = file.parent().unwrap_or(Path::new(""));
     let problems = engine.check(catalog.as_ref());
     problems.iter().map(|problem| policy_finding("/policies", problem, folder)).collect()
+}
+
+/// Adds the problems of OpenAPI documents: of those in files, and in a `live` check of those behind URLs, too. What of a document is not used is
+/// a warning.
+async fn check_documents(
+    config: &Config,
+    live: bool,
+    file: &Path,
+    findings: &mut Vec<Finding>,
+    warnings: &mut Vec<Finding>,
+) -> anyhow::Result<()> {
+    let (mut found, mut unused) = (Vec::new(), Vec::new());
+    for (id, app) in &config.apps {
+        let AppKind::Openapi(openapi) = &app.kind else { continue };
+        // What the configuration itself has wrong is a finding of it already.
+        if openapi.file().is_none() && !live || !openapi.problems().is_empty() {
+            continue;
+        }
+        let report = gatewright_openapi::check(openapi).await;
+        let pointer = format!("/apps/{}", escape(id));
+        for field in report.problems {
+            let place = format!("{pointer}/{}", field.path.replace('.', "/"));
+            found.push(Finding::new(place.trim_end_matches('/'), field.problem));
+        }
+        unused.extend(
+            report.findings.iter().map(|one| Finding::new(&format!("{pointer}/openapi"), one.to_string())),
+        );
+    }
+    findings.extend(Config::with_lines_of(file, found)?);
+    warnings.extend(Config::with_lines_of(file, unused)?);
+    Ok(())
 }
 
 /// Adds the problems of saved plans: those for which a plan is not served, and those that it may have.

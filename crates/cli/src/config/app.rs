@@ -7,10 +7,11 @@ use gatewright_core::{
     AppOptions, Approval, InvalidField, SchemaMode, ScopeRule, ToolOverride, check_tool_name,
 };
 use gatewright_findings::{Finding, escape};
+use gatewright_openapi::{ApiAuth, OpenapiConfig};
 use gatewright_upstream::UpstreamConfig;
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::{Deserialize, Serialize, Serializer, de::DeserializeOwned};
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 use super::place::pointer;
 
@@ -35,6 +36,8 @@ pub enum AppKind {
     Builtin(Builtin),
     /// Saved plans: scripts in files.
     Plans(PlanSources),
+    /// An HTTP API with an OpenAPI document.
+    Openapi(Box<OpenapiConfig>),
     /// A server in another process or on another host.
     Upstream(Box<UpstreamConfig>),
 }
@@ -145,6 +148,10 @@ struct ScopeRuleShape {
     scopes: Vec<String>,
 }
 
+/// Meaning of `auth`, whose values depend on the kind of the app.
+const AUTH: &str = "Credentials of the gateway at the server. Of an app with `openapi`: one for all operations that need one, or one for each \
+    security scheme of the document, by its name.";
+
 const LISTING_KEYS: [&str; 9] =
     ["builtin", "plans", "prefix", "schemaValidation", "scopes", "resources", "prompts", "pin", "tools"];
 
@@ -170,8 +177,10 @@ impl AppConfig {
 
     /// Takes relative paths as relative to `folder`.
     pub(super) fn relative_to(&mut self, folder: &Path) {
-        if let AppKind::Plans(sources) = &mut self.kind {
-            sources.relative_to(folder);
+        match &mut self.kind {
+            AppKind::Plans(sources) => sources.relative_to(folder),
+            AppKind::Openapi(openapi) => openapi.relative_to(folder),
+            AppKind::Builtin(_) | AppKind::Upstream(_) => {}
         }
     }
 
@@ -179,7 +188,7 @@ impl AppConfig {
     pub fn plan_sources(&self) -> Option<&PlanSources> {
         match &self.kind {
             AppKind::Plans(sources) => Some(sources),
-            AppKind::Builtin(_) | AppKind::Upstream(_) => None,
+            AppKind::Builtin(_) | AppKind::Openapi(_) | AppKind::Upstream(_) => None,
         }
     }
 
@@ -206,10 +215,11 @@ impl AppConfig {
             timeout: match &self.kind {
                 AppKind::Builtin(_) => defaults.timeout,
                 AppKind::Plans(_) => PLAN_TIMEOUT,
+                AppKind::Openapi(openapi) => openapi.timeout,
                 AppKind::Upstream(upstream) => upstream.timeout,
             },
             question_timeout: match &self.kind {
-                AppKind::Builtin(_) | AppKind::Plans(_) => defaults.question_timeout,
+                AppKind::Builtin(_) | AppKind::Plans(_) | AppKind::Openapi(_) => defaults.question_timeout,
                 AppKind::Upstream(upstream) => upstream.question_timeout,
             },
             schema_mode: self.listing.schema_validation.unwrap_or(defaults.schema_mode),
@@ -239,6 +249,7 @@ impl AppConfig {
     pub(super) fn problems(&self, pointer: &str) -> Vec<Finding> {
         let mut found = match &self.kind {
             AppKind::Builtin(_) | AppKind::Plans(_) => Vec::new(),
+            AppKind::Openapi(openapi) => openapi.problems(),
             AppKind::Upstream(upstream) => upstream.problems(),
         };
         if self.options().timeout < Duration::from_millis(1) {
@@ -287,13 +298,16 @@ impl AppConfig {
         let Value::Object(fields) = value else {
             return Err((
                 String::new(),
-                "must be an object with one of `builtin`, `plans`, `command` or `url`".to_owned(),
+                "must be an object with one of `builtin`, `plans`, `openapi`, `command` or `url`".to_owned(),
             ));
         };
         let (listing, connection): (Map<_, _>, Map<_, _>) =
             fields.into_iter().partition(|(key, _)| LISTING_KEYS.contains(&key.as_str()));
         let listing: Listing = part(listing)?;
         let kind = match (listing.builtin, &listing.plans) {
+            (None, None) if connection.contains_key("openapi") => {
+                AppKind::Openapi(Box::new(part(connection)?))
+            }
             (None, None) => AppKind::Upstream(Box::new(part(connection)?)),
             (Some(_), Some(_)) => {
                 return Err((String::new(), "has one of `builtin` and `plans`, not both".to_owned()));
@@ -329,13 +343,26 @@ impl JsonSchema for AppConfig {
     fn json_schema(generator: &mut SchemaGenerator) -> Schema {
         let mut schema = Listing::json_schema(generator);
         let upstream = UpstreamConfig::json_schema(generator);
-        let more = upstream.get("properties").and_then(Value::as_object).cloned().unwrap_or_default();
+        let openapi = OpenapiConfig::json_schema(generator);
+        let auth = generator.subschema_for::<Option<ApiAuth>>();
+        let properties_of = |schema: &Schema| {
+            schema.get("properties").and_then(Value::as_object).cloned().unwrap_or_default()
+        };
+        let mut more = properties_of(&upstream);
+        // Keys that both have mean the same, apart from `auth`.
+        let upstream_auth = more.insert("auth".to_owned(), json!({"description": AUTH}));
+        for (key, property) in properties_of(&openapi) {
+            more.entry(key).or_insert(property);
+        }
         if let Some(Value::Object(properties)) = schema.get_mut("properties") {
             properties.extend(more);
         }
+        schema.insert("if".to_owned(), json!({"required": ["openapi"]}));
+        schema.insert("then".to_owned(), json!({"properties": {"auth": auth}}));
+        schema.insert("else".to_owned(), json!({"properties": {"auth": upstream_auth}}));
         schema.insert(
             "description".to_owned(),
-            "An app: one of `builtin`, `plans`, `command` or `url`.".into(),
+            "An app: one of `builtin`, `plans`, `openapi`, `command` or `url`.".into(),
         );
         schema
     }

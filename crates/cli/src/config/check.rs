@@ -216,7 +216,7 @@ fn apps_of_users(config: &Config) -> Vec<Finding> {
     }
     let of_users = |app: &AppConfig| match &app.kind {
         AppKind::Upstream(upstream) => matches!(upstream.auth, Some(UpstreamAuth::Oauth(_))),
-        AppKind::Builtin(_) | AppKind::Plans(_) => false,
+        AppKind::Builtin(_) | AppKind::Plans(_) | AppKind::Openapi(_) => false,
     };
     let problem = "`oauth` obtains a token for each user who signed in to this server; it needs `auth.mode: orchestrated`";
     let apps = config.apps.iter().filter(|(_, app)| of_users(app));

@@ -86,15 +86,20 @@ impl Config {
 
     fn check_apps(&self, findings: &mut Vec<Finding>) {
         for (id, app) in &self.apps {
-            let AppKind::Upstream(upstream) = &app.kind else { continue };
             let pointer = |field: &str| format!("/apps/{}/{field}", escape(id));
+            let timeout = match &app.kind {
+                AppKind::Upstream(upstream) => upstream.timeout,
+                AppKind::Openapi(openapi) => openapi.timeout,
+                AppKind::Builtin(_) | AppKind::Plans(_) => continue,
+            };
             report(
                 findings,
-                upstream.timeout > Duration::from_secs(3_600),
+                timeout > Duration::from_secs(3_600),
                 &pointer("timeout"),
                 "a call may take longer than an hour",
                 "set 1h or less",
             );
+            let AppKind::Upstream(upstream) = &app.kind else { continue };
             let is_private =
                 matches!(&upstream.auth, Some(UpstreamAuth::Oauth(oauth)) if oauth.allow_private);
             report(

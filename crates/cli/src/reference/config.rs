@@ -65,6 +65,14 @@ fn section<'a>(
             cell(about)
         );
     }
+    // Keys whose values depend on another key.
+    for (branch, note) in [("else", ""), ("then", ", with ")] {
+        let other =
+            if note.is_empty() { "" } else { object["if"]["required"][0].as_str().unwrap_or_default() };
+        for (key, property) in object[branch]["properties"].as_object().into_iter().flatten() {
+            below.extend(sections(root, &format!("{path}.{key}{note}{other}"), plain(root, property)));
+        }
+    }
     below
 }
 
@@ -100,6 +108,9 @@ fn tag(variant: &Value) -> String {
 fn plain<'a>(root: &'a Value, schema: &'a Value) -> &'a Value {
     if let Some(target) = schema["$ref"].as_str().and_then(|target| target.strip_prefix('#')) {
         return root.pointer(target).map_or(schema, |target| plain(root, target));
+    }
+    if schema["then"].is_object() && schema["properties"].is_null() {
+        return plain(root, &schema["then"]);
     }
     let one = schema["anyOf"].as_array().and_then(|any| any.iter().find(|one| one["type"] != "null"));
     one.map_or(schema, |one| plain(root, one))

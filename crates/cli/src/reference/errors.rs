@@ -37,6 +37,7 @@ pub fn errors() -> String {
     workers(&mut text);
     executions(&mut text);
     upstreams(&mut text);
+    openapi(&mut text);
     protocol(&mut text);
     oauth(&mut text);
     text
@@ -283,6 +284,34 @@ fn upstreams(text: &mut String) {
         let _ = writeln!(text, "| `{code}` | {about} |");
     }
 }
+
+fn openapi(text: &mut String) {
+    text.push_str(
+        "\n## OpenAPI apps\n\nIn `structuredContent.code` of a tool error, beside `message`, `status` and `problem`.\n\n| code | meaning |\n|---|---|\n",
+    );
+    for (code, about) in OPENAPI {
+        let _ = writeln!(text, "| `{code}` | {about} |");
+    }
+}
+
+const OPENAPI: [(&str, &str); 10] = [
+    ("HTTP_<status>", "the API answered with this status; the message is that of the API"),
+    ("RATE_LIMIT", "the API answered with HTTP 429; `retryAfterSeconds` is its `Retry-After`"),
+    ("VALIDATION_ERROR", "an argument cannot be sent in its place, such as `..` in a path"),
+    ("CREDENTIALS_MISSING", "`auth` of the app has nothing for the security schemes of the operation"),
+    ("CREDENTIALS_REFUSED", "the token endpoint gave the gateway no access token"),
+    ("ADDRESS_REFUSED", "the address, or that of a redirect, is private or not https; see `allowPrivate`"),
+    ("OPENAPI_NO_SERVER", "the document names no usable server, and `baseUrl` is not set"),
+    ("UPSTREAM_UNREACHABLE", "the API cannot be reached, or the connection broke"),
+    (
+        "UPSTREAM_BAD_ANSWER",
+        "the answer is not what its type says, is compressed, or has too many values; or redirects do not end",
+    ),
+    (
+        "UPSTREAM_TOO_LARGE",
+        "the answer is longer than `maxResponseBytes` of the app, or there is no memory for it in the script",
+    ),
+];
 
 const UPSTREAM: [(&str, &str); 14] = [
     ("UPSTREAM_UNREACHABLE", "the request could not be sent; try again"),

@@ -9,6 +9,7 @@ use anyhow::Context as _;
 use gatewright::{App, LocalApp, UpstreamApp, UserTokens};
 use gatewright_codecall::{CodeCall, CodeCallConfig, PlanChanges, PlanSources, SavedPlans};
 use gatewright_demo::{App as DemoApp, Dataset, Everything};
+use gatewright_openapi::OpenapiApp;
 use gatewright_upstream::{PerCallerApp, UpstreamAuth};
 
 use crate::{
@@ -120,6 +121,7 @@ impl AppStarter {
             AppKind::Upstream(upstream) if !upstream.is_shared() => {
                 PerCallerApp::start(id, (**upstream).clone(), self.environment.clone(), None)
             }
+            AppKind::Openapi(openapi) => OpenapiApp::start(id, (**openapi).clone()),
             AppKind::Plans(_) => unreachable!("plans are started where the limits of scripts are known"),
             AppKind::Upstream(upstream) => {
                 UpstreamApp::start(id, (**upstream).clone(), self.environment.clone())

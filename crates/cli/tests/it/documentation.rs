@@ -109,6 +109,7 @@ fn no_error_code_of_the_sources_is_missing_in_the_reference() {
     for file in [
         "core/src/codes.rs",
         "agentscript/src/outcome.rs",
+        "openapi/src/call/failure.rs",
         "upstream/src/failure.rs",
         "upstream/src/app.rs",
         "upstream/src/call.rs",
@@ -148,6 +149,8 @@ fn every_configuration_passes_check() {
         let file = folder.path().join("gatewright.yaml");
         fs::write(&file, &block.text).unwrap();
         std::os::unix::fs::symlink(root().join("examples/plans"), folder.path().join("plans")).unwrap();
+        let document = root().join("examples/openapi/billing.yaml");
+        std::os::unix::fs::symlink(document, folder.path().join("billing.yaml")).unwrap();
         let mut command = Command::new(gatewright());
         command.args(["check", "--config"]).arg(&file);
         for name in block.text.split("${").skip(1) {

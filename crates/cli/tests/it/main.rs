@@ -77,6 +77,8 @@ mod no_server;
 #[cfg(test)]
 mod notes;
 #[cfg(test)]
+mod openapi;
+#[cfg(test)]
 mod operate;
 #[cfg(test)]
 mod operator_messages;
