@@ -9,8 +9,8 @@ use std::{sync::Arc, time::Duration};
 
 use arc_swap::ArcSwapOption;
 use gatewright_core::{
-    AnswerRoom, App, AppEvent, AppFuture, AppHealth, CallContext, Catalog, CatalogLink, NetworkTransport,
-    Permit,
+    AnswerRoom, App, AppEvent, AppFuture, AppHealth, CallContext, Catalog, CatalogLink, DownReason,
+    NetworkTransport, Permit,
 };
 use rmcp::{
     ErrorData,
@@ -107,7 +107,10 @@ impl Shared {
                     failures = failures.saturating_add(1);
                     let is_new = known_problem.as_ref() != Some(&problem);
                     if self.loaded.load().is_none() {
-                        self.link.down(format!("its OpenAPI document cannot be used: {problem}"));
+                        // A path of the operator's machine is not for callers.
+                        self.link.down(
+                            DownReason::from("its OpenAPI document cannot be used").with_details(&problem),
+                        );
                     } else if is_new {
                         tracing::warn!(app.id = %self.id, "the OpenAPI document of an app cannot be used as it is now, the last good one stays: {problem}");
                     }
