@@ -85,7 +85,7 @@ function user(name, owner = name) {
   const headers = { authorization: `Bearer ${keys[owner]}` };
   const execute = (args, answers = {}) =>
     CLIENTS[name].execute({ url: gateway.url, headers, arguments: args, ...answers });
-  return { execute };
+  return { execute, headers };
 }
 
 const YES = { form: { action: "accept", content: { value: "Ada", name: "Ada", approve: true } } };
@@ -239,6 +239,16 @@ Object.assign(SCENARIOS, {
       `Who confirms ${id} b?`,
     ]);
     assert.deepEqual((await steps(id)).sort(), ["a Ada", "a asks", "b Ada", "b asks", "sent"]);
+  },
+
+  "resumes a plan whose call is held open for another client, and answers the question of an older server": async (client, id) => {
+    const params = { name: "codecall:execute", arguments: plan(id, "desk:order") };
+    const { message } = await modern(gateway.url.port, "tools/call", params, { headers: client.headers, capabilities: { elicitation: { form: {} } } });
+    assert.equal(message.result?.resultType, "input_required", JSON.stringify(message));
+    const result = await client.execute({ resume: message.result._meta["gatewright/execution"] }, YES);
+    isResult(result, "Ada");
+    assert.deepEqual(result.asked, [`Who orders ${id}?`]);
+    assert.deepEqual(await steps(id), ["before", "asks", "Ada", "after"]);
   },
 
   "leaves while its person is asked for an approval: the plan waits, and another client of the caller approves": async (client, id, other) => {
