@@ -124,7 +124,7 @@ async fn message(State(server): State<Shared>, Json(message): Json<Value>) -> Re
             "serverInfo": {"name": "s", "version": "1"}}),
         Some("tools/list") => {
             let tool = |name: &str| json!({"name": name, "inputSchema": {"type": "object"}});
-            json!({"tools": ["hello", "flood", "last", "long", "late", "stuck"].map(tool)})
+            json!({"tools": (["hello", "flood", "last", "long", "late", "stuck"].map(tool))})
         }
         Some("notifications/cancelled") => return accept(&server, &server.cancellations).await,
         Some("tools/call") => json!({"content": [{"type": "text", "text": "hello"}]}),
