@@ -318,10 +318,11 @@ pub(crate) fn certain_failure(rule: &Rule) -> Option<String> {
     let request = Request::new_unchecked(unknown(), unknown(), unknown(), None);
     let nothing = Entities::new();
     let evaluator = Evaluator::new(request, &nothing, Extensions::all_available());
-    match evaluating(rule.depth, || evaluator.partial_interpret(condition, &SlotEnv::new())) {
+    match evaluating(rule.depth, || evaluator.partial_interpret(condition, &SlotEnv::new()).map_err(Box::new))
+    {
         // That of a request may be the one that is named.
-        Ok(_) | Err(EvaluationError::EntityDoesNotExist(_)) => None,
-        Err(error) => Some(explained(&error)),
+        Err(error) if !matches!(*error, EvaluationError::EntityDoesNotExist(_)) => Some(explained(&error)),
+        Ok(_) | Err(_) => None,
     }
 }
 

@@ -71,6 +71,9 @@ impl AppOptions {
     }
 }
 
+/// URIs, each with the id of another app that lists it.
+type SharedUris = HashSet<(Arc<str>, String)>;
+
 /// One app of the registry.
 #[derive(Clone)]
 pub struct AppEntry {
@@ -87,7 +90,7 @@ pub struct AppEntry {
     /// Findings about its catalog that the log has.
     logged: Arc<Mutex<HashSet<CatalogFinding>>>,
     /// URIs of which the log says that another app lists them as well, with the id of that app.
-    logged_shared: Arc<Mutex<HashSet<(Arc<str>, String)>>>,
+    logged_shared: Arc<Mutex<SharedUris>>,
     /// Requests it is working on.
     pub(crate) open: TaskTracker,
 }

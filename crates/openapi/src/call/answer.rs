@@ -102,10 +102,11 @@ pub(crate) async fn success(
         return Ok(of_json(operation, value, String::from_utf8_lossy(&body).into_owned()));
     }
     let is_untyped = kind.is_empty();
-    if is_untyped && matches!(body.trim_ascii_start().first(), Some(b'{' | b'[')) {
-        if let Ok((value, body)) = parse(body.clone(), most_bytes, memory).await {
-            return Ok(of_json(operation, value, String::from_utf8_lossy(&body).into_owned()));
-        }
+    if is_untyped
+        && matches!(body.trim_ascii_start().first(), Some(b'{' | b'['))
+        && let Ok((value, body)) = parse(body.clone(), most_bytes, memory).await
+    {
+        return Ok(of_json(operation, value, String::from_utf8_lossy(&body).into_owned()));
     }
     if is_text(&kind) || is_untyped && std::str::from_utf8(&body).is_ok() {
         let text = decoded(body, headers);

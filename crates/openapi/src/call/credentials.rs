@@ -60,9 +60,9 @@ pub(crate) fn apply(
         }
         Some(ApiAuth::Schemes(configured)) => {
             let has = |requirement: &Requirement| configured.contains_key(&*requirement.scheme);
-            let satisfied = |alternative: &&Box<[Requirement]>| alternative.iter().all(has);
+            let satisfied = |alternative: &[Requirement]| alternative.iter().all(has);
             // One with credentials is better than an empty one, which may show less.
-            let alternatives = || operation.security.iter().filter(satisfied);
+            let alternatives = || operation.security.iter().filter(|alternative| satisfied(alternative));
             let chosen =
                 alternatives().find(|alternative| !alternative.is_empty()).or_else(|| alternatives().next());
             let Some(chosen) = chosen else {

@@ -34,11 +34,14 @@ const LONGEST: Duration = Duration::from_secs(24 * 3600);
 /// Kinds of tokens, by their scopes, that are kept.
 const MOST_KINDS: usize = 100;
 
+/// Token endpoint, client and scopes.
+type Kind = (String, String, Vec<String>);
+
 /// The tokens of an app.
 #[derive(Debug, Default)]
 pub(crate) struct Tokens {
     /// By token endpoint, client and scopes. The inner lock is held while a token is fetched, so that one request fetches it for all.
-    kept: Mutex<HashMap<(String, String, Vec<String>), Arc<tokio::sync::Mutex<Option<Kept>>>>>,
+    kept: Mutex<HashMap<Kind, Arc<tokio::sync::Mutex<Option<Kept>>>>>,
 }
 
 #[derive(Debug, Clone)]

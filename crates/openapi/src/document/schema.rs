@@ -2,6 +2,8 @@
 //!
 //! What a schema refers to comes along as `$defs`. Bounds are kept in `bounded`.
 
+#![expect(clippy::collapsible_match, reason = "what a guard refuses would reach the arms below")]
+
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use serde_json::{Map, Value};
@@ -341,7 +343,7 @@ impl<'p, 'd> Pass<'p, 'd> {
             return out;
         }
         if let Some(default) = node.value.get("default")
-            && !(default.is_null() && !is_nullable(node))
+            && (!default.is_null() || is_nullable(node))
             && is_shorter(default, LONGEST_DEFAULT)
         {
             self.put(&mut out, "default", default.clone());
@@ -601,7 +603,7 @@ fn is_small(node: Node<'_>) -> bool {
         )
     };
     let is_plain = |(key, value): (&String, &Value)| {
-        !is_part(key) && !(key == "additionalProperties" && value.is_object())
+        !(is_part(key) || key == "additionalProperties" && value.is_object())
     };
     map.len() <= 12 && map.iter().all(is_plain) && is_shorter(node.value, SMALL)
 }
