@@ -321,7 +321,7 @@ pub(crate) fn certain_failure(rule: &Rule) -> Option<String> {
     match evaluating(rule.depth, || evaluator.partial_interpret(condition, &SlotEnv::new()).map_err(Box::new))
     {
         // That of a request may be the one that is named.
-        Err(error) if !matches!(*error, EvaluationError::EntityDoesNotExist(_)) => Some(explained(&error)),
+        Err(error) if !matches!(*error, EvaluationError::EntityDoesNotExist(_)) => Some(explained(&*error)),
         Ok(_) | Err(_) => None,
     }
 }
