@@ -13,7 +13,7 @@ use tokio::sync::mpsc;
 use super::message::{Connector, Incoming, MessageSender, Outgoing, SharedHeaders, Transport};
 use crate::{
     base::{lock, text::shorten},
-    cassette::{self, Cassette, Entry, Protocol, RecordOptions, redact::same_json},
+    cassette::{Cassette, Entry, Protocol, RecordOptions, redact::same_json},
     protocol::ClientError,
 };
 
@@ -92,7 +92,10 @@ pub(crate) struct Tape(SharedCassette);
 #[cfg(feature = "suites")]
 impl Tape {
     /// Opens a cassette.
-    pub(crate) fn open(file: PathBuf, options: &RecordOptions) -> Result<Self, cassette::CassetteError> {
+    pub(crate) fn open(
+        file: PathBuf,
+        options: &RecordOptions,
+    ) -> Result<Self, crate::cassette::CassetteError> {
         let mut cassette = Cassette::open(file, options)?;
         cassette.manage();
         Ok(Self(Arc::new(Mutex::new(cassette))))
