@@ -240,16 +240,17 @@ async fn an_approval_for_an_hour_is_for_one_object_of_one_kind() {
 
 #[tokio::test]
 async fn a_uri_that_two_apps_may_have_is_approved_for_each_in_turn() {
-    let shop = Shop { has_hidden: true, ..Shop::default() };
-    let (instance, ..) = instances_of(shop, Approvals::default()).await;
-    let app = Arc::new(LocalApp::start(Shop::default()).await.unwrap());
+    // The first of the configuration is asked first, and has no such resource.
+    let (instance, ..) = instances_of(Shop::default(), Approvals::default()).await;
+    let annex = Shop { has_hidden: true, ..Shop::default() };
+    let app = Arc::new(LocalApp::start(annex).await.unwrap());
     instance.gateway.registry().add("annex", app, AppOptions::default());
     let read = json!({"uri": "shop:hidden"});
     let person = Person::saying([yes(), yes()]);
     let older = instance.ada(&person, false).await;
     assert_eq!(told(&older, "resources/read", &read).await, "hidden");
     let asked = person.asked();
-    assert!(asked[0].contains("`annex:shop:hidden`") && asked[1].contains("`shop:shop:hidden`"), "{asked:?}");
+    assert!(asked[0].contains("`shop:shop:hidden`") && asked[1].contains("`annex:shop:hidden`"), "{asked:?}");
 
     let modern = instance.ada(&Person::default(), true).await;
     let first = answered(&modern, "resources/read", &read, yes()).await;
