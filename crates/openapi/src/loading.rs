@@ -291,7 +291,7 @@ fn referred_file(folder: &Path, name: &str, most: usize) -> Result<(PathBuf, Str
     Ok((path, text))
 }
 
-/// What `check` says about an app.
+/// Findings of `check` about an app.
 #[derive(Debug, Default)]
 pub struct DocumentReport {
     /// Fields of the configuration that do not fit the document, or why it cannot be used.

@@ -27,7 +27,7 @@ pub(crate) struct Applied {
     pub(crate) token: Option<TokenRequest>,
 }
 
-/// What a token is asked for with.
+/// Parameters of a token request.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct TokenRequest {
     pub(crate) client: ClientCredentials,

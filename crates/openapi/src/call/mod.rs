@@ -56,7 +56,7 @@ const ANY: &str = "application/json, */*;q=0.8";
 /// Media types of `Accept`, at most.
 const MOST_ACCEPTED: usize = 20;
 
-/// What calls need of a document beside the operation.
+/// Parts of a document that calls need beside the operation.
 #[derive(Debug, Clone, Default)]
 pub struct Surroundings {
     /// Security schemes, by name.

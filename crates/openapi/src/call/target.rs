@@ -25,7 +25,7 @@ const PATH: &AsciiSet = &CONTROLS
     .add(b'^')
     .add(b'|');
 
-/// Where requests of an app go.
+/// Destination of an app's requests.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Places {
     /// `baseUrl`.

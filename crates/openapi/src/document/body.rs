@@ -33,7 +33,7 @@ pub(super) struct ReadBody<'d> {
     pub(super) example: Option<&'d Value>,
 }
 
-/// What a body is made of.
+/// Parts of a body.
 pub(super) enum Parts<'d> {
     Whole(ArgumentSchema<'d>),
     Fields { fields: Vec<ReadField<'d>>, open: Open<'d>, choices: Vec<(&'static str, Node<'d>)> },

@@ -1,4 +1,4 @@
-//! What all readers of a document share: its sources, its version, and the findings so far.
+//! Context of all readers of a document: its sources, its version, and the findings so far.
 
 use std::{
     cell::RefCell,
@@ -24,7 +24,7 @@ pub(super) enum Version {
     V31,
 }
 
-/// What readers share.
+/// Context of all readers.
 pub(super) struct Context<'d> {
     pub(super) sources: &'d Sources,
     pub(super) version: Version,

@@ -44,7 +44,7 @@ impl<'d> Discriminator<'d> {
         Some(Self { property, values })
     }
 
-    /// What has to be added to an alternative, so that only objects with its value fit. Nothing where it is no reference, or has the values itself.
+    /// Members to add to an alternative, so that only objects with its value fit. None where it is no reference, or has the values itself.
     pub(super) fn pin(&self, context: &Context<'d>, alternative: Node<'d>) -> Option<Map<String, Value>> {
         let written = reference(alternative.value)?;
         let target = context.sources.resolve(alternative).ok()?;

@@ -10,7 +10,7 @@ const LONGEST: usize = 64;
 /// Hexadecimal digits that tell operations of one name apart.
 const DIGITS: usize = 8;
 
-/// What a name is made from.
+/// Source of a name.
 pub(super) struct Named<'d> {
     pub(super) id: Option<&'d str>,
     pub(super) method: &'d Method,

@@ -26,7 +26,7 @@ pub(super) struct Responses<'d> {
     pub(super) output: Option<Output<'d>>,
 }
 
-/// What a result looks like.
+/// Form of a result.
 pub(super) struct Output<'d> {
     pub(super) shape: ResponseShape,
     /// Schemas of which one fits, without references at their root.

@@ -1,6 +1,6 @@
 //! Schemas of a document as JSON Schema 2020-12, for the input or the output of a tool.
 //!
-//! What a schema refers to comes along as `$defs`. Bounds are kept in `bounded`.
+//! Referred schemas come along as `$defs`. Bounds are kept in `bounded`.
 
 #![expect(clippy::collapsible_match, reason = "what a guard refuses would reach the arms below")]
 
@@ -127,7 +127,7 @@ impl<'p, 'd> Pass<'p, 'd> {
         }
     }
 
-    /// What is left of a schema that is cut off: its type.
+    /// Remainder of a schema that is cut off: its type.
     fn stub(&mut self, node: Node<'d>) -> Value {
         let mut members = Members::new();
         if reference(node.value).is_some() || node.value.as_object().is_some_and(|map| !map.is_empty()) {

@@ -29,7 +29,7 @@ enum Kind {
     Id(Box<str>),
 }
 
-/// What a selector looks at.
+/// Property of an operation that a selector compares.
 pub(super) struct Selected<'d> {
     pub(super) method: &'d Method,
     pub(super) path: &'d str,
