@@ -5,10 +5,10 @@ use std::time::Duration;
 use gatewright_core::{CallRecord, Ending, Execution, Principal, ScriptFacts};
 use http::StatusCode;
 
-use crate::support::{HOSTILE, assert_clean, encode, execution, site};
+use crate::support::{HOSTILE, HOSTILE_NAME, assert_clean, encode, execution, site};
 
 fn hostile_name() -> String {
-    format!("/console/tool?name={}", encode(&format!("evil:{HOSTILE}")))
+    format!("/console/tool?name={}", encode(&format!("evil:{HOSTILE_NAME}")))
 }
 
 #[tokio::test]

@@ -21,6 +21,8 @@ use tower::ServiceExt;
 
 /// Hostile text, for every place where a server can put text.
 pub const HOSTILE: &str = "\"'><img src=x onerror=alert(1)><script>alert(2)</script></textarea>\u{202e}";
+/// The same for names of tools, of which those that reorder text are left out.
+pub const HOSTILE_NAME: &str = "\"'><img src=x onerror=alert(1)><script>alert(2)</script></textarea>";
 
 /// An app that answers with hostile text, and remembers who called.
 #[derive(Clone, Default)]
@@ -36,7 +38,7 @@ impl Hostile {
         }});
         let plain = json!({"type": "object", "properties": {"n": {"type": "integer", "maximum": 5}}});
         let tools = json!([
-            {"name": HOSTILE, "description": HOSTILE, "inputSchema": hostile},
+            {"name": HOSTILE_NAME, "description": HOSTILE, "inputSchema": hostile},
             {"name": "fail", "description": "Fails", "inputSchema": plain},
             {"name": "rows", "description": "Rows", "inputSchema": plain},
             {"name": "drop", "description": "Drops", "inputSchema": plain, "annotations": {"destructiveHint": true}},
