@@ -61,7 +61,8 @@ impl Bound {
     /// Answers one request as if it had come from `peer`, without a socket. For tests.
     #[doc(hidden)]
     pub async fn answer(&self, request: Request<Body>, peer: SocketAddr) -> Response<Body> {
-        self.dispatcher.clone().answer(request, peer, false).await.unwrap_or_else(|never| match never {})
+        let answer = self.dispatcher.clone().answer(request, peer, false).await;
+        answer.unwrap_or_else(|never| match never {}).map(Body::new)
     }
 
     /// The server's load, to be read while it serves.

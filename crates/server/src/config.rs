@@ -56,6 +56,10 @@ pub struct HttpConfig {
     /// answer is sent. Streams that only wait for notifications are counted by `maxStreams`. A caller (see `maxSessionsPerCaller`) may have as many
     /// as are free, alone half of all; then it gets 429.
     pub max_concurrency: usize,
+    /// Room for answers that clients do not take as fast as they get them, in MiB, 16 to 1,048,576. Default 256. Answers of up to 16 KiB are not counted.
+    /// A caller (see `maxSessionsPerCaller`) may have a quarter of what is free, alone a fifth of all, or one answer of any length for which there is
+    /// room. A caller that has more gets 429 until it reads them, and an error in place of each answer that is ready then.
+    pub max_unsent_mib: usize,
     /// Open notification streams: `GET` of the older era, `subscriptions/listen`, `/sse`. More get 503. Default 10,000. A caller (see
     /// `maxSessionsPerCaller`) may have a quarter of what is free, alone a fifth of all; then it gets 429.
     pub max_streams: usize,
@@ -128,6 +132,7 @@ impl Default for HttpConfig {
             max_body_bytes: 4 * 1024 * 1024,
             max_connections: 20_000,
             max_concurrency: 1024,
+            max_unsent_mib: 256,
             max_streams: 10_000,
             sessions: true,
             max_sessions: 10_000,
@@ -221,16 +226,17 @@ impl HttpConfig {
                 wrong(field, format!("{} is not a regular file", path.display()));
             }
         }
-        for (field, value, most) in [
-            ("maxBodyBytes", self.max_body_bytes, 64 << 20),
-            ("maxConnections", self.max_connections, 1_000_000),
-            ("maxConcurrency", self.max_concurrency, 1_000_000),
-            ("maxStreams", self.max_streams, 1_000_000),
-            ("maxSessions", self.max_sessions, 1_000_000),
-            ("maxSessionsPerCaller", self.max_sessions_per_caller.unwrap_or(1), 1_000_000),
+        for (field, value, least, most) in [
+            ("maxBodyBytes", self.max_body_bytes, 1, 64 << 20),
+            ("maxConnections", self.max_connections, 1, 1_000_000),
+            ("maxConcurrency", self.max_concurrency, 1, 1_000_000),
+            ("maxUnsentMib", self.max_unsent_mib, 16, 1 << 20),
+            ("maxStreams", self.max_streams, 1, 1_000_000),
+            ("maxSessions", self.max_sessions, 1, 1_000_000),
+            ("maxSessionsPerCaller", self.max_sessions_per_caller.unwrap_or(1), 1, 1_000_000),
         ] {
-            if !(1..=most).contains(&value) {
-                wrong(field, format!("{value} is not between 1 and {most}"));
+            if !(least..=most).contains(&value) {
+                wrong(field, format!("{value} is not between {least} and {most}"));
             }
         }
         for (field, value, least, most) in [
@@ -336,6 +342,7 @@ mod tests {
         assert_eq!(field(r#"{"maxSessions": 0}"#), "maxSessions");
         assert_eq!(field(r#"{"maxSessionsPerCaller": 0}"#), "maxSessionsPerCaller");
         assert_eq!(field(r#"{"maxConnections": 0}"#), "maxConnections");
+        assert_eq!(field(r#"{"maxUnsentMib": 15}"#), "maxUnsentMib");
         assert_eq!(field(r#"{"sessionIdle": "10ms"}"#), "sessionIdle");
         assert_eq!(field(r#"{"connectionIdle": "900ms"}"#), "connectionIdle");
         assert_eq!(field(r#"{"allowedOrigins": ["app.example"]}"#), "allowedOrigins");

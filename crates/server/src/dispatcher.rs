@@ -15,6 +15,7 @@ use crate::{
     idle::{self, Times},
     mcp::{self, Endpoint},
     paths,
+    unsent::CountedBody,
 };
 
 /// Sends each request to the endpoint or to the other routes. The endpoint is not one of the router's routes: its way
@@ -43,7 +44,7 @@ impl Dispatcher {
         mut request: Request<Body>,
         peer: SocketAddr,
         encrypted: bool,
-    ) -> Result<Response<Body>, Infallible> {
+    ) -> Result<Response<CountedBody>, Infallible> {
         request.extensions_mut().insert(ConnectInfo(peer));
         let Self { edge, endpoint, routes, proxies, keep_alive, answered } = self;
         let method = http_metrics::method(request.method());
@@ -79,6 +80,7 @@ impl Dispatcher {
             let route = endpoint_path.as_deref().unwrap_or_else(|| Route::of(response.extensions()));
             answered(method, route, response.status());
         }
-        Ok(response)
+        let gate = endpoint.gate();
+        Ok(gate.unsent.count(response, || gate.claimant_at(caller)))
     }
 }

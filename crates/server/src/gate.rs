@@ -2,7 +2,7 @@
 //!
 //! Host is checked for the whole server, in `edge`.
 
-use std::{sync::Arc, time::Duration};
+use std::{net::IpAddr, sync::Arc, time::Duration};
 
 use axum::body::Body;
 use bytes::Bytes;
@@ -11,7 +11,7 @@ use gatewright_core::{
     AccessMode, Authenticator, Caller, CallerAddress, Claimant, EndpointName, Era, Gateway, Network, Portion,
     Principal, Scopes, Share, Shares, off_thread,
 };
-use http::{HeaderMap, HeaderValue, Response, Uri, header, request::Parts};
+use http::{HeaderMap, HeaderValue, Method, Response, Uri, header, request::Parts};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use crate::{
@@ -20,6 +20,7 @@ use crate::{
     host_and_origin::AllowedSources,
     message_limit, mode, refusal,
     sessions::Owner,
+    unsent::UnsentBudget,
 };
 
 /// Returns `true` for `subscriptions/listen` of the era without sessions: `rmcp` refuses a request of this era whose header does not name
@@ -36,6 +37,7 @@ pub(crate) struct RequestGate {
     authenticator: Option<Arc<dyn Authenticator>>,
     calls: Arc<Shares>,
     streams: Arc<Shares>,
+    pub(crate) unsent: Arc<UnsentBudget>,
     proxies: Vec<Network>,
     pub(crate) most_bytes: usize,
     pub(crate) body_time: Duration,
@@ -60,6 +62,7 @@ impl RequestGate {
             // A place is soon free again, and a client may well use many at a time.
             calls: Shares::new(config.max_concurrency, Portion::AsMuchAsFree),
             streams: Shares::new(config.max_streams, Portion::QuarterOfFree),
+            unsent: UnsentBudget::new(config.max_unsent_mib),
             proxies: config.trusted_proxies.iter().filter_map(|text| Network::parse(text)).collect(),
             most_bytes: config.max_body_bytes,
             body_time: config.body_read_timeout,
@@ -126,6 +129,11 @@ impl RequestGate {
         Claimant::new(subject, address, &self.proxies)
     }
 
+    /// A caller that is known by its address alone.
+    pub(crate) fn claimant_at(&self, address: IpAddr) -> Claimant {
+        Claimant::new(None, Some(address), &self.proxies)
+    }
+
     /// Puts the parties whose shares the request takes on it.
     pub(crate) fn note_claimant(&self, parts: &mut Parts) {
         let claimant = Arc::new(self.claimant(parts));
@@ -134,8 +142,12 @@ impl RequestGate {
 
     /// Makes room for a request.
     pub(crate) fn room(&self, parts: &Parts, stream: bool) -> Result<Share, Response<Body>> {
+        let claimant = self.claimant(parts);
+        if parts.method == Method::POST && self.unsent.is_used_up_by(&claimant) {
+            return Err(refusal::unread_answers());
+        }
         let room = if stream { &self.streams } else { &self.calls };
-        room.take(self.claimant(parts), 1).map_err(|why| match stream {
+        room.take(claimant, 1).map_err(|why| match stream {
             true => refusal::no_room_for_stream(why),
             false => refusal::no_room_for_request(why),
         })

@@ -62,10 +62,10 @@ pub struct Occupancy {
 
 impl std::fmt::Debug for Occupancy {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let Occupied { connections, requests, streams, sessions } = self.now();
+        let Occupied { connections, requests, streams, sessions, unsent_bytes } = self.now();
         write!(
             f,
-            "Occupancy({connections} connections, {requests} requests, {streams} streams, {sessions} sessions)"
+            "Occupancy({connections} connections, {requests} requests, {streams} streams, {sessions} sessions, {unsent_bytes} bytes unsent)"
         )
     }
 }
@@ -81,13 +81,16 @@ pub struct Occupied {
     pub streams: usize,
     /// Sessions of the older era that this instance holds, of `http.maxSessions`.
     pub sessions: usize,
+    /// Bytes of answers over 16 KiB that clients have not taken, of `http.maxUnsentMib`.
+    pub unsent_bytes: usize,
 }
 
 impl Occupancy {
     /// At this moment.
     pub fn now(&self) -> Occupied {
-        let (requests, streams) = self.endpoint.gate().open();
+        let gate = self.endpoint.gate();
+        let ((requests, streams), unsent_bytes) = (gate.open(), gate.unsent.held());
         let (connections, sessions) = (self.places.open(), self.endpoint.sessions.open());
-        Occupied { connections, requests, streams, sessions }
+        Occupied { connections, requests, streams, sessions, unsent_bytes }
     }
 }

@@ -40,6 +40,7 @@ mod sessions;
 mod sse;
 mod stdio;
 mod tls;
+mod unsent;
 
 pub use bound::Bound;
 pub use cluster::{ClusterConfig, ClusterKey, ClusterRedis};

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use axum::body::Body;
 use bytes::Bytes;
 use futures::future::BoxFuture;
-use gatewright_core::{Era, Gateway, Principal, Revision, Share, begin_off_thread};
+use gatewright_core::{Claimant, Era, Gateway, Principal, Revision, Share, begin_off_thread};
 use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode, header, request::Parts};
 use http_body_util::Full;
 use rmcp::transport::{StreamableHttpServerConfig, StreamableHttpService};
@@ -23,6 +23,7 @@ use crate::{
     relay::{Gone, Relay, SessionHome},
     session_room::SessionRoom,
     sessions::{OwnedSessions, Owner, on_behalf_of},
+    unsent::for_caller,
 };
 
 const VERSION_HEADER: &str = "mcp-protocol-version";
@@ -110,7 +111,7 @@ async fn answer(endpoint: &Endpoint, request: Request<Body>) -> Result<Response<
         (false, true) => Some(endpoint.gate.until_ended(&parts)),
         (false, false) => None,
     };
-    let place = Place { permit, until };
+    let place = Place { permit, until, caller: None };
     accept_anything(&mut parts.headers);
     let message = match parts.method {
         Method::POST => {
@@ -143,10 +144,15 @@ async fn answer(endpoint: &Endpoint, request: Request<Body>) -> Result<Response<
 struct Place {
     permit: Share,
     until: Option<BoxFuture<'static, ()>>,
+    /// The caller of an answer that is made here.
+    caller: Option<Arc<Claimant>>,
 }
 
 impl Place {
-    fn hold(self, response: Response<Body>) -> Response<Body> {
+    fn hold(self, mut response: Response<Body>) -> Response<Body> {
+        if let Some(caller) = self.caller {
+            for_caller(&mut response, caller);
+        }
         response.map(|body| {
             let guarded = GuardedBody::new(body, self.permit);
             match self.until {
@@ -181,7 +187,7 @@ impl SessionHome for Endpoint {
             // The other instance knows the token, and ends the stream with it.
             let until =
                 (parts.method == Method::GET).then(|| stream_end(self, Box::pin(std::future::pending())));
-            match here(self, parts, message, Place { permit, until }, owner).await {
+            match here(self, parts, message, Place { permit, until, caller: None }, owner).await {
                 Ok(response) | Err(response) => response,
             }
         })
@@ -192,10 +198,11 @@ async fn here(
     endpoint: &Endpoint,
     parts: Parts,
     message: Bytes,
-    place: Place,
+    mut place: Place,
     owner: Owner,
 ) -> Result<Response<Body>, Response<Body>> {
     let era = Era::of_headers(&parts.headers);
+    place.caller = parts.extensions.get::<Arc<Claimant>>().cloned();
     let ends_session = parts.method == Method::DELETE;
     if ends_session
         && endpoint.with_sessions

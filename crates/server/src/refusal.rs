@@ -115,6 +115,21 @@ fn too_many(message: &str, retry_after: &'static str) -> Response<Body> {
     response
 }
 
+/// The error in place of an answer that was dropped.
+pub(crate) fn dropped(id: Value, why: &str) -> Value {
+    tracing::info!(why, "an answer was dropped");
+    json!({"jsonrpc": "2.0", "id": id, "error": {"code": TRANSPORT, "message": why}})
+}
+
+/// The answer to a caller that has too many answers to read.
+pub(crate) fn unread_answers() -> Response<Body> {
+    too_many(
+        "this caller, or its network, has its share of the answers that are not read yet; read the answers to open requests first: \
+         `http.maxUnsentMib` is the limit",
+        "1",
+    )
+}
+
 pub(crate) fn no_room(why: NoShare) -> Response<Body> {
     match why {
         NoShare::Room => busy("too many sessions are open; `http.maxSessions` is the limit"),

@@ -161,7 +161,7 @@ impl Resumptions {
 
     fn answering(self: &Arc<Self>, stream: u64, events: Events, work: Arc<Work>) -> Events {
         self.put(&work, stream, Entry::Open(work.clone()));
-        let open = Open { resumptions: self.clone(), stream, work, answer: None };
+        let open = Open { resumptions: self.clone(), stream, work, answered: false, answer: None };
         Box::pin(Answering { events, open: Some(open) })
     }
 
@@ -169,17 +169,15 @@ impl Resumptions {
         self.lock().entries.entry(work.session.0.clone()).or_default().insert(stream, entry);
     }
 
-    /// Keeps an answer of `most` bytes at most, if there is room.
-    fn keep(&self, work: &Work, stream: u64, event: ServerSseMessage, most: usize) {
+    /// Keeps the answer to a request in place of its work, if it may be kept and there is room.
+    fn keep(&self, work: &Work, stream: u64, answer: Option<Answer>) {
         let _answered = work.answered.clone().drop_guard();
         let now = Instant::now();
         let mut table = self.lock();
         table.drop_old(now);
         table.remove(&work.session.0, stream);
-        let bytes = event.message.as_deref().and_then(|message| length(message, most));
-        let Some(Ok(room)) = bytes.map(|bytes| self.room.take(work.caller.clone(), bytes + OVERHEAD)) else {
-            return;
-        };
+        let Some(Answer { event, bytes }) = answer else { return };
+        let Ok(room) = self.room.take(work.caller.clone(), bytes + OVERHEAD) else { return };
         let (session, until) = (work.session.0.clone(), now + RESUME_TIME);
         table.answered.push_back((until, session.clone(), stream));
         let entry = Entry::Answered { event, until, _room: room };
@@ -250,7 +248,23 @@ struct Open {
     resumptions: Arc<Resumptions>,
     stream: u64,
     work: Arc<Work>,
-    answer: Option<ServerSseMessage>,
+    answered: bool,
+    /// The answer that was sent, if it is short enough to be kept.
+    answer: Option<Answer>,
+}
+
+/// An answer that may be kept.
+struct Answer {
+    event: ServerSseMessage,
+    bytes: usize,
+}
+
+impl Answer {
+    /// The answer in `event`, if it has `most` bytes at most.
+    fn of(event: &ServerSseMessage, most: usize) -> Option<Self> {
+        let bytes = length(event.message.as_deref()?, most)?;
+        Some(Self { event: event.clone(), bytes })
+    }
 }
 
 impl Stream for Answering {
@@ -260,7 +274,9 @@ impl Stream for Answering {
         let polled = self.events.as_mut().poll_next(context);
         match (&polled, &mut self.open) {
             (Poll::Ready(Some(event)), Some(open)) if open.work.is_answer(event) => {
-                open.answer = Some(event.clone());
+                open.answered = true;
+                // A long one would take several times its length until its client has read it.
+                open.answer = Answer::of(event, MOST_OF_SENT);
             }
             // Without an answer, the client has another stream for it.
             (Poll::Ready(None), open) => {
@@ -277,7 +293,7 @@ impl Stream for Answering {
 impl Drop for Answering {
     fn drop(&mut self) {
         let Some(open) = self.open.take() else { return };
-        if open.answer.is_some() {
+        if open.answered {
             return open.sent();
         }
         if let Ok(runtime) = tokio::runtime::Handle::try_current() {
@@ -290,8 +306,9 @@ impl Drop for Answering {
 impl Open {
     /// Keeps the answer that was sent, if it was.
     fn sent(self) {
-        let Some(answer) = self.answer else { return };
-        self.resumptions.keep(&self.work, self.stream, answer, MOST_OF_SENT);
+        if self.answered {
+            self.resumptions.keep(&self.work, self.stream, self.answer);
+        }
     }
 
     /// Waits for the answer on behalf of a client that left, until it resumes the stream, which ends `events`.
@@ -305,7 +322,9 @@ impl Open {
             None
         };
         match tokio::time::timeout(RESUME_TIME, answer).await {
-            Ok(Some(answer)) => self.resumptions.keep(&self.work, self.stream, answer, MOST_BYTES),
+            Ok(Some(event)) => {
+                self.resumptions.keep(&self.work, self.stream, Answer::of(&event, MOST_BYTES));
+            }
             Ok(None) => {}
             Err(_) => {
                 self.resumptions.lock().remove(&self.work.session.0, self.stream);
@@ -343,14 +362,14 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn an_answer_is_kept_for_its_session_until_the_time_is_over_or_the_session() {
         let (all, session) = (Resumptions::new(), SessionId::from("a"));
-        all.keep(&work("a"), 7, event(2, "x"), MOST_OF_SENT);
+        all.keep(&work("a"), 7, Answer::of(&event(2, "x"), MOST_OF_SENT));
         assert!(all.kept(&session, "1/7").is_some());
         for (other, last) in [("a", "2/7"), ("a", "1/8"), ("a", "1"), ("b", "1/7")] {
             assert!(all.kept(&other.into(), last).is_none(), "{other} {last}");
         }
         tokio::time::advance(RESUME_TIME).await;
         assert!(all.kept(&session, "1/7").is_none());
-        all.keep(&work("b"), 7, event(2, "x"), MOST_OF_SENT);
+        all.keep(&work("b"), 7, Answer::of(&event(2, "x"), MOST_OF_SENT));
         assert!(!all.lock().entries.contains_key(&session), "the old one is dropped");
         all.forget(&"b".into());
         assert_eq!((all.lock().entries.len(), all.room.held()), (0, 0));
@@ -360,10 +379,11 @@ mod tests {
     async fn answers_that_are_kept_are_bounded_for_each_caller() {
         let all = Resumptions::new();
         for n in 0..100 {
-            all.keep(&work(&n.to_string()), 7, event(2, &"x".repeat(1 << 20)), MOST_BYTES);
+            let answer = Answer::of(&event(2, &"x".repeat(1 << 20)), MOST_BYTES);
+            all.keep(&work(&n.to_string()), 7, answer);
         }
         assert!(all.room.held() <= MOST_BYTES / 5 && all.room.held() > MOST_BYTES / 8, "{}", all.room.held());
-        all.keep(&work("long"), 7, event(2, &"x".repeat(MOST_OF_SENT)), MOST_OF_SENT);
+        all.keep(&work("long"), 7, Answer::of(&event(2, &"x".repeat(MOST_OF_SENT)), MOST_OF_SENT));
         assert!(all.kept(&"long".into(), "1/7").is_none());
     }
 }

@@ -19,15 +19,16 @@ use axum::{
 };
 use bytes::Bytes;
 use data_encoding::HEXLOWER;
-use gatewright_core::{AccessMode, Gateway, off_thread};
+use gatewright_core::{AccessMode, Claimant, Gateway, Share, off_thread};
 use http::{HeaderValue, Request, Response, StatusCode, header};
 use rmcp::{
     RoleServer, ServiceExt,
-    model::{ClientJsonRpcMessage, GetExtensions, JsonRpcMessage},
+    model::{ClientJsonRpcMessage, GetExtensions, JsonRpcMessage, ServerJsonRpcMessage},
     service::{RxJsonRpcMessage, TxJsonRpcMessage},
     transport::Transport,
 };
 use serde::Deserialize;
+use serde_json::json;
 use tokio::{
     sync::mpsc,
     time::{Instant, MissedTickBehavior},
@@ -46,10 +47,13 @@ use crate::{
     refusal,
     session_room::{SessionPlace, SessionRoom},
     sessions::Owner,
+    unsent::{self, UnsentBudget, for_caller},
 };
 
 /// Messages that wait on their way through one session, each way.
 const ROOM: usize = 64;
+/// Bytes that an event counts besides its text, while it waits.
+const OVERHEAD: usize = 1024;
 
 struct Session {
     owner: Owner,
@@ -115,11 +119,12 @@ pub(crate) async fn open(State(endpoint): State<Arc<SseEndpoint>>, request: Requ
     let Ok(id) = unguessable() else { return refusal::busy("no session id can be made; try again") };
     let (inbox, from_client) = mpsc::channel(ROOM);
     let (to_client, outbox) = mpsc::channel(ROOM);
+    let caller = Arc::new(endpoint.gate.claimant(&parts));
     let (in_flight, mode) = (InFlight::default(), parts.extensions.get::<AccessMode>().copied());
     let session =
         Arc::new(Session { owner, inbox, unanswered: Arc::default(), in_flight: in_flight.clone(), mode });
     let unanswered = session.unanswered.clone();
-    let place = match endpoint.room.take(endpoint.gate.claimant(&parts)) {
+    let place = match endpoint.room.take(Claimant::clone(&caller)) {
         Ok(place) => place,
         Err(why) => return refusal::no_room(why),
     };
@@ -131,7 +136,8 @@ pub(crate) async fn open(State(endpoint): State<Arc<SseEndpoint>>, request: Requ
         _stop: stop.clone().drop_guard(),
         _place: place,
     };
-    let inner = SseTransport { from_client, to_client: Some(to_client) };
+    let unsent = Unsent { budget: endpoint.gate.unsent.clone(), caller: caller.clone(), stop: stop.clone() };
+    let inner = SseTransport { from_client, to_client: Some(to_client), unsent };
     let transport = Tracked { inner, in_flight };
     endpoint.tasks.spawn(serve(endpoint.gate.gateway.session(), transport, stop));
 
@@ -142,6 +148,7 @@ pub(crate) async fn open(State(endpoint): State<Arc<SseEndpoint>>, request: Requ
         GuardedBody::new(Body::from_stream(stream), (permit, end)).until(endpoint.gate.until_ended(&parts));
     let body = body.into_body();
     let mut response = Response::new(body);
+    for_caller(&mut response, caller);
     for (name, value) in [
         (header::CONTENT_TYPE, "text/event-stream"),
         (header::CACHE_CONTROL, "no-store"),
@@ -164,7 +171,7 @@ async fn serve(gateway: Gateway, transport: Tracked<SseTransport>, stop: Cancell
 /// The bytes of the stream. At shutdown it ends as soon as every request is answered.
 fn events(
     first: String,
-    outbox: mpsc::Receiver<String>,
+    outbox: mpsc::Receiver<Event>,
     unanswered: Arc<AtomicUsize>,
     stopping: CancellationToken,
     keep_alive: Duration,
@@ -182,7 +189,8 @@ fn events(
                 }
                 tokio::select! {
                     biased;
-                    said = outbox.recv() => event = Some(said?),
+                    // Its room is free for the body, which counts it from here on.
+                    said = outbox.recv() => event = Some(said?.text),
                     () = stopping.cancelled(), if !ending => {}
                     _ = ticks.tick() => event = Some(": still here\n\n".to_owned()),
                 }
@@ -267,9 +275,55 @@ pub(crate) async fn say(
     }
 }
 
+/// An event that waits for its stream.
+struct Event {
+    text: String,
+    _room: Share,
+}
+
+/// Room for the events of a session that its client has not read.
+#[derive(Clone)]
+struct Unsent {
+    budget: Arc<UnsentBudget>,
+    caller: Arc<Claimant>,
+    /// Ends the session.
+    stop: CancellationToken,
+}
+
+impl Unsent {
+    /// The event of `message`, or of an error in place of an answer that finds no room. A session in which something else finds none ends.
+    fn event(&self, message: &ServerJsonRpcMessage) -> std::io::Result<Event> {
+        let (event, id) = match message {
+            JsonRpcMessage::Response(answer) => (ANSWER, Some(&answer.id)),
+            JsonRpcMessage::Error(error) => (ANSWER, error.id.as_ref()),
+            _ => (OTHER, None),
+        };
+        let counted = |text: String| {
+            let bytes = text.len();
+            let room = self.budget.take(&self.caller, bytes + OVERHEAD);
+            room.map(|room| Event { text, _room: room }).map_err(|why| (bytes, why))
+        };
+        let text = format!("{event}\ndata: {}\n\n", serde_json::to_string(message)?);
+        let (bytes, why) = match counted(text) {
+            Ok(event) => return Ok(event),
+            Err(refused) => refused,
+        };
+        let error = id.map(|id| refusal::dropped(json!(id), &unsent::reason(bytes, why)));
+        let instead = error.and_then(|error| counted(format!("{event}\ndata: {error}\n\n")).ok());
+        instead.ok_or_else(|| {
+            tracing::info!(
+                "a session whose client does not read it is ended; `http.maxUnsentMib` is the limit"
+            );
+            self.stop.cancel();
+            std::io::ErrorKind::QuotaExceeded.into()
+        })
+    }
+}
+
 struct SseTransport {
     from_client: mpsc::Receiver<ClientJsonRpcMessage>,
-    to_client: Option<mpsc::Sender<String>>,
+    to_client: Option<mpsc::Sender<Event>>,
+    unsent: Unsent,
 }
 
 impl Transport<RoleServer> for SseTransport {
@@ -283,11 +337,10 @@ impl Transport<RoleServer> for SseTransport {
         &mut self,
         message: TxJsonRpcMessage<RoleServer>,
     ) -> impl Future<Output = std::io::Result<()>> + Send + 'static {
-        let to_client = self.to_client.clone();
+        let (to_client, unsent) = (self.to_client.clone(), self.unsent.clone());
         async move {
-            let answers = matches!(message, JsonRpcMessage::Response(_) | JsonRpcMessage::Error(_));
-            let event = if answers { ANSWER } else { OTHER };
-            let event = format!("{event}\ndata: {}\n\n", serde_json::to_string(&message)?);
+            let event = unsent.event(&message)?;
+            drop(message);
             let gone = std::io::ErrorKind::NotConnected;
             to_client.ok_or(gone)?.send(event).await.map_err(|_| gone.into())
         }

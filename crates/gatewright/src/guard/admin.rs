@@ -120,6 +120,7 @@ impl AdminListener {
                     requests: now.requests,
                     streams: now.streams,
                     sessions: now.sessions,
+                    unsent_bytes: now.unsent_bytes,
                 })
             });
         }

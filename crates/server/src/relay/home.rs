@@ -5,7 +5,7 @@ use std::{sync::Weak, time::Duration};
 use axum::body::Body;
 use bytes::{Bytes, BytesMut};
 use futures::FutureExt as _;
-use gatewright_core::{CallerAddress, Principal};
+use gatewright_core::{CallerAddress, Claimant, Principal};
 use http::{Method, Request, Response, request::Parts};
 use http_body_util::BodyExt as _;
 
@@ -15,7 +15,7 @@ use super::{
     exchange::Exchange,
     message::{CHUNK, Part, Reason, RequestMeta, ResponseMeta, headers, meta_json, pairs, read_meta},
 };
-use crate::{body::BodyError, refusal};
+use crate::{body::BodyError, refusal, unsent::CountedBody};
 
 /// Time after which a request without an answer is confirmed.
 const CONFIRM: Duration = Duration::from_secs(1);
@@ -72,6 +72,7 @@ async fn answer(exchange: &mut Exchange, endpoint: Weak<dyn SessionHome>) -> boo
             confirmed(exchange, serving).await
         }
     };
+    let response = gate.unsent.count(response, Claimant::default);
     send(exchange, response).await
 }
 
@@ -126,7 +127,7 @@ async fn confirmed(
 }
 
 /// Sends an answer: its head and whatever is there of the body at once, the rest as it comes.
-async fn send(exchange: &mut Exchange, response: Response<Body>) -> bool {
+async fn send(exchange: &mut Exchange, response: Response<CountedBody>) -> bool {
     let (parts, mut body) = response.into_parts();
     let meta = ResponseMeta { status: parts.status.as_u16(), headers: pairs(&parts.headers, |_| true) };
     let mut meta = Some(meta_json(&meta));
@@ -144,7 +145,7 @@ async fn send(exchange: &mut Exchange, response: Response<Body>) -> bool {
 }
 
 /// Reads what is there of a body, up to a part's length or one frame more; `true` if that is the rest. May wait for a first frame.
-async fn piece(body: &mut Body, waits: bool) -> Result<(Bytes, bool), axum::Error> {
+async fn piece(body: &mut CountedBody, waits: bool) -> Result<(Bytes, bool), axum::Error> {
     let mut piece = BytesMut::new();
     let mut waits = waits;
     while piece.len() < CHUNK {
@@ -157,6 +158,10 @@ async fn piece(body: &mut Body, waits: bool) -> Result<(Bytes, bool), axum::Erro
         };
         let Some(frame) = frame else { return Ok((piece.freeze(), true)) };
         if let Ok(data) = frame?.into_data() {
+            if piece.is_empty() && data.len() >= CHUNK {
+                // As it is: it counts as unsent until the other instance has taken it.
+                return Ok((data, false));
+            }
             piece.extend_from_slice(&data);
         }
     }

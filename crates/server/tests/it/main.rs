@@ -42,3 +42,4 @@ mod sse;
 mod stdio;
 #[cfg(test)]
 mod support;
+mod unsent;

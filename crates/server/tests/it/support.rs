@@ -77,7 +77,10 @@ impl ServerHandler for Tools {
     ) -> Result<CallToolResponse, ErrorData> {
         self.calls.fetch_add(1, Ordering::SeqCst);
         let text = match &*params.name {
-            "echo" => json!(params.arguments).to_string(),
+            "echo" => match params.arguments.as_ref().and_then(|asked| asked.get("repeat")?.as_u64()) {
+                Some(times) => "x".repeat(usize::try_from(times).unwrap()),
+                None => json!(params.arguments).to_string(),
+            },
             "whoami" => match params.arguments.as_ref().and_then(|asked| asked.get("of")?.as_str()) {
                 Some("headers") => {
                     let parts = context.extensions.get::<Parts>().unwrap();
