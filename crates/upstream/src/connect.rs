@@ -21,10 +21,11 @@ use crate::{
     handler::Handler,
     http::{self, SseTransport},
     http_client::UpstreamHttpClient,
-    open_calls::{OpenCalls, Tap},
+    open_calls::OpenCalls,
     outgoing::Bounded,
     sessions::Sessions,
     stdio::{InputLost, Process, StdioTransport},
+    tap::Tap,
     task_tools::TaskTools,
     upstream::Upstream,
 };

@@ -55,6 +55,7 @@ mod sessions;
 mod sse_posts;
 mod stdio;
 mod supervisor;
+mod tap;
 mod task_tools;
 mod tasks;
 mod turns;

@@ -1,14 +1,11 @@
 //! Open calls, and the messages of a server that belong to each.
 //!
-//! [`Tap`] sits between `rmcp` and the transport. It sees each request leave, with its id and progress token, before
-//! the server can answer; and it hands progress and log messages to the call they belong to before the answer behind
-//! them arrives. So nothing is lost, and order is kept.
+//! [`Tap`](crate::tap::Tap) shows them each request as it leaves, with its id and progress token, before the server can
+//! answer, and each message before the answer behind it arrives. So nothing is lost, and order is kept.
 
 use std::{
-    borrow::Cow,
     collections::{HashMap, hash_map::Entry},
     fmt,
-    future::Future,
     sync::{
         Arc, Mutex, PoisonError,
         atomic::{AtomicBool, Ordering},
@@ -18,13 +15,12 @@ use std::{
 
 use gatewright_core::{AnswerRoom, Claimant, Principal, Reserved, count_values};
 use rmcp::{
-    ErrorData, RoleClient,
+    ErrorData,
     model::{
         ClientJsonRpcMessage, ClientResult, GetExtensions as _, GetMeta as _, JsonRpcMessage,
         JsonRpcResponse, LoggingMessageNotificationParam, ProgressNotificationParam, ProgressToken,
         RequestId, ServerJsonRpcMessage, ServerNotification, ServerRequest, ServerResult,
     },
-    transport::Transport,
 };
 use serde::Serialize;
 use tokio::{
@@ -34,7 +30,6 @@ use tokio::{
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    handshake,
     result_kinds::Asked,
     turns::{Turn, Turns},
 };
@@ -54,9 +49,6 @@ pub(crate) const RELATED_TASK: &str = "io.modelcontextprotocol/related-task";
 
 /// Longest id of a task, in bytes.
 pub(crate) const LONGEST_TASK_ID: usize = 1024;
-
-/// Longest id of a request of a server, in bytes: requests and their answers are kept for some time.
-const LONGEST_REQUEST_ID: usize = 1024;
 
 const TASK_STATUS: &str = "notifications/tasks/status";
 
@@ -255,7 +247,7 @@ impl OpenCalls {
     }
 
     /// Notes the id and the token of a request that leaves.
-    fn sent(&self, message: &mut ClientJsonRpcMessage) {
+    pub(crate) fn sent(&self, message: &mut ClientJsonRpcMessage) {
         self.lock().asked.sent(message);
         let JsonRpcMessage::Request(request) = message else { return };
         let Some(CallMark(call)) = request.request.extensions_mut().remove::<CallMark>() else { return };
@@ -269,8 +261,13 @@ impl OpenCalls {
         table.by_id.insert(request.id.clone(), call);
     }
 
+    /// Gives the result of an answer the kind that its request asked for.
+    pub(crate) fn settle(&self, message: &mut ServerJsonRpcMessage) {
+        self.lock().asked.settle(message);
+    }
+
     /// Takes what belongs to calls. `true` when that was all there is to do with the message.
-    fn received(&self, message: &ServerJsonRpcMessage) -> bool {
+    pub(crate) fn received(&self, message: &ServerJsonRpcMessage) -> bool {
         let notification = match message {
             JsonRpcMessage::Notification(notification) => notification,
             JsonRpcMessage::Response(response) => {
@@ -370,71 +367,6 @@ impl Drop for OpenGuard {
         table.by_id.retain(|_, call| other(call));
         table.by_token.retain(|_, call| other(call));
         table.by_task.retain(|_, call| other(call));
-    }
-}
-
-/// A transport whose messages pass by the open calls.
-#[derive(Debug)]
-pub(crate) struct Tap<T> {
-    id: Arc<str>,
-    inner: T,
-    calls: Arc<OpenCalls>,
-    /// A request of the server with too long an id was logged.
-    warned: bool,
-}
-
-impl<T> Tap<T> {
-    /// Messages of the app of this id over `inner` pass by `calls`.
-    pub(crate) fn new(id: Arc<str>, inner: T, calls: Arc<OpenCalls>) -> Self {
-        Self { id, inner, calls, warned: false }
-    }
-
-    /// Returns `true` if a message is a request whose id is too long for an answer. Logs the first.
-    fn is_unanswerable(&mut self, message: &ServerJsonRpcMessage) -> bool {
-        let JsonRpcMessage::Request(request) = message else { return false };
-        if !matches!(&request.id, RequestId::String(id) if id.len() > LONGEST_REQUEST_ID) {
-            return false;
-        }
-        if !std::mem::replace(&mut self.warned, true) {
-            tracing::warn!(app.id = %self.id, limit_bytes = LONGEST_REQUEST_ID,
-                "an app sent a request with too long an id; such requests are not answered");
-        }
-        true
-    }
-}
-
-impl<T: Transport<RoleClient>> Transport<RoleClient> for Tap<T> {
-    type Error = T::Error;
-
-    fn name() -> Cow<'static, str> {
-        T::name()
-    }
-
-    fn send(
-        &mut self,
-        mut message: ClientJsonRpcMessage,
-    ) -> impl Future<Output = Result<(), T::Error>> + Send + 'static {
-        self.calls.sent(&mut message);
-        self.inner.send(message)
-    }
-
-    async fn receive(&mut self) -> Option<ServerJsonRpcMessage> {
-        // Nothing is awaited between the transport and the return: dropping this future loses no message.
-        loop {
-            let mut message = self.inner.receive().await?;
-            if self.is_unanswerable(&message) {
-                continue;
-            }
-            self.calls.lock().asked.settle(&mut message);
-            handshake::shorten(&mut message);
-            if !self.calls.received(&message) {
-                return Some(message);
-            }
-        }
-    }
-
-    async fn close(&mut self) -> Result<(), T::Error> {
-        self.inner.close().await
     }
 }
 

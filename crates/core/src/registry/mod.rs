@@ -9,6 +9,7 @@ mod first_connection;
 mod offered;
 mod personal;
 mod prefixes;
+mod public_key;
 mod snapshot;
 
 use std::{
@@ -27,7 +28,7 @@ pub use entry::{AppEntry, AppOptions};
 pub(crate) use personal::OwnItems;
 use personal::Personal;
 use prefixes::Prefixes;
-pub(crate) use snapshot::PublicKey;
+pub(crate) use public_key::PublicKey;
 use snapshot::build;
 pub use snapshot::{Owned, SharedUri, Snapshot};
 
