@@ -62,6 +62,12 @@ struct Located {
 /// Times that parts of a schema are applied to a value of which every problem is found. Each may take kilobytes while it is written down.
 const EVERY_PROBLEM: u64 = 10_000;
 
+/// Bytes of the places of all problems: each problem has a copy of the names around it, and callers choose those names.
+const PLACES: u64 = 16 << 20;
+
+/// Bytes of the longest place with which a choice is looked into: each of its alternatives may have problems, all with copies of it.
+const LONGEST_PLACE: u64 = 16 << 10;
+
 /// Why a schema is not built whose validator would be far larger than it.
 const MULTIPLIES: &str =
     "its references multiply, below `unevaluatedProperties`, `unevaluatedItems` or schemas with an `$id`";
@@ -232,13 +238,14 @@ impl Compiled {
 
     /// Tests whether every problem of `value` can be found; `None` if it takes too long to find out that there is one.
     fn finds_all(&self, value: &Value) -> Option<bool> {
-        let most = self.unrolled.saturating_mul(cost::values(value));
-        if most <= EVERY_PROBLEM {
+        let most = EVERY_PROBLEM.min(PLACES / cost::longest_place(value).max(1));
+        let times = self.unrolled.saturating_mul(cost::values(value));
+        if times <= most {
             return Some(true);
         }
         cost::applications(&self.schema, value, false)?;
         let all = cost::applications(&self.schema, value, true);
-        Some(all.is_some_and(|times| times <= EVERY_PROBLEM))
+        Some(all.is_some_and(|times| times <= most))
     }
 
     /// Checks a value in the order that the count of its work expects.
@@ -263,7 +270,8 @@ impl Compiled {
             };
         }
         let located = self.located.get_or_init(|| Located::of(&self.schema)).as_ref();
-        let first = located.and_then(|located| located.first_error(value));
+        let is_short = cost::longest_place(value) <= LONGEST_PLACE;
+        let first = located.filter(|_| all || is_short).and_then(|located| located.first_error(value));
         if !all {
             return Box::new(first.into_iter());
         }

@@ -94,6 +94,22 @@ pub(super) fn values(value: &Value) -> u64 {
     }
 }
 
+/// Returns the bytes of the longest place in `value`, as a JSON Pointer or more.
+pub(super) fn longest_place(value: &Value) -> u64 {
+    /// An index, and what stands before it.
+    const INDEX: u64 = 8;
+    match value {
+        Value::Array(items) => INDEX + items.iter().map(longest_place).max().unwrap_or_default(),
+        Value::Object(members) => {
+            // `~` and `/` take two bytes each.
+            let within =
+                |(name, member): (&String, &Value)| 1 + 2 * name.len() as u64 + longest_place(member);
+            members.iter().map(within).max().unwrap_or_default()
+        }
+        _ => 0,
+    }
+}
+
 /// Work for the first problem, whose conditions are light, in place of one application.
 const LIGHTER: u64 = 4;
 

@@ -374,3 +374,34 @@ fn the_problem_of_an_alternative_is_named_for_schemas_of_drafts_4_and_6() {
 fn directory_of(levels: usize, leaf: &Value) -> Value {
     (0..levels).fold(leaf.clone(), |inner, _| json!({"entries": [inner]}))
 }
+
+/// Bytes of the places of a problem and of those of the alternatives in it.
+fn places(error: &ValidationError<'_>) -> usize {
+    let within = match error.kind() {
+        ValidationErrorKind::AnyOf { context } | ValidationErrorKind::OneOfNotValid { context } => {
+            context.iter().flatten().map(places).sum()
+        }
+        _ => 0,
+    };
+    error.instance_path().as_str().len() + within
+}
+
+#[test]
+fn many_problems_below_a_long_name_do_not_repeat_it_without_end() {
+    let texts = json!({"type": "array", "items": {"type": "string"}});
+    let choice = json!({"type": "array", "items": {"anyOf": [{"type": "string"}, {"oneOf": [{"type": "null"}, {"enum": ["a"]}]}]}});
+    for items in [texts.clone(), choice, json!({"allOf": [texts.clone(), texts]})] {
+        let schema = schema(json!({"type": "object", "additionalProperties": items}));
+        for (name, number) in
+            [(3_000_000, 9_900), (300_000, 1_000), (30_000, 2_000), (3_000, 3_000), (300, 3_000)]
+        {
+            let value = json!({"k".repeat(name): vec![1; number]});
+            let compiled = schema.compiled().as_ref().unwrap();
+            let all = compiled.finds_all(&value).unwrap();
+            let bytes: usize = compiled.errors(&value, all).map(|error| places(&error)).sum();
+            assert!(bytes <= 2 * PLACES as usize, "{number} below {name} bytes: {bytes}");
+            let problems = schema.check(&value).unwrap_err();
+            assert!(problems.len() < 5_000, "{}", problems.len());
+        }
+    }
+}
