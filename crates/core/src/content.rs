@@ -106,6 +106,13 @@ impl Invoker {
                 return Err(failed(refused_or_busy(self.registry(), denied, about, caller, unknown).await));
             }
         };
+        if let Some(name) = no_text(params.arguments.as_ref()) {
+            let message = format!(
+                "the argument `{}` of the prompt is no text: in MCP, arguments of prompts are strings",
+                clipped(name)
+            );
+            return Err(failed(invalid(message)));
+        }
         let (responses, state) = (params.input_responses.take(), params.request_state.take());
         let brought = self.brought(caller.principal(), &object.to_string(), responses, state);
         let brought = brought.map_err(|problem| failed(invalid(problem)))?;
@@ -208,6 +215,11 @@ fn name_as_asked(contents: &mut [ResourceContents], prefix: Option<&str>) {
             _ => {}
         }
     }
+}
+
+/// The first argument that is no text. Policies compare texts, and an app that makes a text of whatever it gets would see another value than they.
+fn no_text(arguments: Option<&JsonObject>) -> Option<&str> {
+    arguments?.iter().find(|(_, value)| !value.is_string()).map(|(name, _)| name.as_str())
 }
 
 /// Refuses a URI that is too long to be looked at, or kept for a subscription.

@@ -170,6 +170,14 @@ async fn the_engine_sees_each_request_once_with_what_the_app_gets() {
     assert_eq!(engine.asked(), ["ada vault://box/../gold plain=false {} script=false calls=0"]);
     ask(&client, "prompts/get", json!({"name": "reveal", "arguments": {"b": "2"}})).await.unwrap();
     assert_eq!(engine.asked(), [r#"ada vault:reveal {"b":"2"} script=false calls=0"#]);
+    for no_text in [json!(["2"]), json!({"b": "2"}), json!(2), json!(null), json!(true)] {
+        let asked =
+            ask(&client, "prompts/get", json!({"name": "reveal", "arguments": {"a": "1", "b": no_text}}))
+                .await;
+        let refused = asked.unwrap_err();
+        assert!(refused.message.contains("`b` of the prompt is no text"), "{refused}");
+        assert_eq!((refused.code.0, engine.asked().len()), (-32602, 0));
+    }
 }
 
 #[tokio::test]
