@@ -32,13 +32,14 @@ pub struct ExecutionsConfig {
     #[serde(with = "humantime_serde")]
     #[schemars(with = "String")]
     pub retention: Duration,
-    /// Executions that wait or run in the background, and as many that have ended: 10 to 100,000. The oldest that ended make room for new ones.
+    /// Executions that wait or run in the background, and as many that have ended: 10 to 100,000. Of those that ended, the oldest ones of the principal whose
+    /// executions take the most room make room for new ones.
     /// One principal may have a quarter of the free places (a fifth of all, if nobody else has any), and one in any case while there is room.
     /// Default 10,000.
     pub max_executions: u32,
     /// Bytes of the journals that are kept, once for those that wait or run in the background and once for those that have ended:
     /// 1 MiB (1048576) to 64 GiB. Of those that wait or run, one principal may take a quarter of what is free (a fifth of all, if nobody else takes any); its only one
-    /// needs room only. Default 64 MiB.
+    /// needs room only. The longest one that has ended may take more than is left, up to a quarter of all. Default 64 MiB.
     pub max_bytes: u64,
     /// Bytes of one journal: the script, its calls and their answers. 64 KiB (65536) to 64 MiB, and not above `maxBytes`. Default 4 MiB. A longer
     /// one is not kept, and its script can neither wait nor run in the background.
@@ -67,6 +68,19 @@ impl Default for ExecutionsConfig {
 }
 
 impl ExecutionsConfig {
+    /// The room that an ended execution of `bytes` takes, as part of `maxBytes`: at least as much as an equal part of it.
+    pub(crate) fn weight(&self, bytes: u64) -> u64 {
+        bytes.max(self.max_bytes / u64::from(self.max_executions.max(1)))
+    }
+
+    /// Returns `true` if `count` ended executions of `bytes` are too many for one of `parts` of the store. The `newest` finds room where the others take a
+    /// quarter at most: neither do they make all of it impossible, nor does it take the place of all of them.
+    pub(crate) fn are_too_many(&self, count: usize, bytes: u64, newest: u64, parts: usize) -> bool {
+        let most_bytes = self.max_bytes / parts as u64;
+        let is_too_much = bytes > most_bytes && bytes - newest > most_bytes / 4;
+        count > 1 && (is_too_much || count > (self.max_executions as usize).div_ceil(parts))
+    }
+
     /// Every field that is out of range.
     pub fn problems(&self) -> Vec<InvalidField> {
         let mut problems = Vec::new();

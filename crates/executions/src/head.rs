@@ -247,6 +247,11 @@ impl Head {
         Claimant::of(&self.owner, self.about.address)
     }
 
+    /// The one party that it counts for once it has ended: the subject, or the narrowest network. Callers at loopback are one.
+    pub(crate) fn counts_for(&self) -> Claimant {
+        self.claimant().lines().next().unwrap_or_default()
+    }
+
     pub(crate) fn is_open(&self) -> bool {
         self.state != State::Ended
     }

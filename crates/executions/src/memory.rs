@@ -6,7 +6,7 @@ use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
-use gatewright_core::{Share, Shares};
+use gatewright_core::{Claimant, Share, Shares};
 use tokio_util::sync::CancellationToken;
 
 use crate::{
@@ -39,10 +39,20 @@ struct Table {
     ended: VecDeque<ExecutionId>,
     ended_count: usize,
     ended_bytes: u64,
+    /// Those that have ended, by whoever they count for.
+    ended_by: HashMap<Claimant, EndedOfOne>,
     added: u64,
     leases: u64,
     /// The execution that the last search for abandoned ones ended with.
     looked_at: Option<ExecutionId>,
+}
+
+/// Ended executions of one caller.
+#[derive(Default)]
+struct EndedOfOne {
+    weight: u64,
+    /// The oldest first. May name some that were removed.
+    ids: VecDeque<ExecutionId>,
 }
 
 /// The part of an open execution in what all of them share.
@@ -118,10 +128,10 @@ impl Memory {
     ) -> Result<MemoryLease, ExecutionError> {
         let now_ms = self.clock.now_ms();
         let mut table = self.lock();
-        table.make_room(now_ms);
+        table.make_room(now_ms, &self.config);
         let bytes = journal.bytes() + HEAD_BYTES;
         let room = self.room(head, bytes).or_else(|_| {
-            table.sweep(now_ms);
+            table.sweep(now_ms, &self.config);
             self.room(head, bytes)
         })?;
         table.leases += 1;
@@ -144,11 +154,10 @@ impl Memory {
     pub(crate) fn keep(&self, head: Head, journal: Journal) {
         let now_ms = self.clock.now_ms();
         let mut table = self.lock();
-        table.make_room(now_ms);
-        let kept = Kept { head, journal, lease: Held::No, room: None };
-        table.count_ended(kept.head.id, kept.bytes());
-        table.all.insert(kept.head.id, kept);
-        table.forget_oldest(&self.config);
+        table.make_room(now_ms, &self.config);
+        let (id, kept) = (head.id, Kept { head, journal, lease: Held::No, room: None });
+        table.all.insert(id, kept);
+        table.count_ended(id, &self.config);
     }
 
     pub(crate) fn open(&self, id: ExecutionId, reader: Reader<'_>) -> Result<Execution, ExecutionError> {
@@ -237,15 +246,14 @@ impl Memory {
         if let Held::By(_, lost) = std::mem::replace(&mut kept.lease, Held::No) {
             lost.cancel();
         }
-        table.move_to_ended(id);
-        table.forget_oldest(&self.config);
+        table.move_to_ended(id, &self.config);
         Ok(())
     }
 
     pub(crate) fn remove(&self, id: ExecutionId, reader: Reader<'_>) -> Result<(), ExecutionError> {
         let mut table = self.lock();
         table.visible(id, reader, self.clock.now_ms())?;
-        table.forget(id);
+        table.forget(id, &self.config);
         Ok(())
     }
 
@@ -306,8 +314,7 @@ impl MemoryLease {
             let Some(kept) = table.all.get_mut(&self.id) else { return Err(ExecutionError::LeaseLost) };
             kept.head.end(ending, Some(calls), now_ms);
             kept.lease = Held::No;
-            table.move_to_ended(self.id);
-            table.forget_oldest(&self.memory.config);
+            table.move_to_ended(self.id, &self.memory.config);
             Ok(())
         })
     }
@@ -337,10 +344,36 @@ impl Table {
         kept.filter(|kept| reader.may_see(&kept.head)).ok_or(ExecutionError::NotFound)
     }
 
-    fn count_ended(&mut self, id: ExecutionId, bytes: u64) {
+    /// Counts an execution that has ended, and forgets others for which there is no room then.
+    fn count_ended(&mut self, id: ExecutionId, config: &ExecutionsConfig) {
+        let Some(kept) = self.all.get(&id) else { return };
+        let (bytes, caller) = (kept.bytes(), kept.head.counts_for());
         self.ended.push_back(id);
         self.ended_count += 1;
         self.ended_bytes += bytes;
+        let of_caller = self.ended_by.entry(caller).or_default();
+        of_caller.weight += config.weight(bytes);
+        of_caller.ids.push_back(id);
+        while config.are_too_many(self.ended_count, self.ended_bytes, bytes, 1)
+            && self.forget_of_heaviest(id, config)
+        {}
+    }
+
+    /// Forgets the oldest execution of the caller whose ended ones take the most room, but not `newest`. Returns `false` where there is no other.
+    fn forget_of_heaviest(&mut self, newest: ExecutionId, config: &ExecutionsConfig) -> bool {
+        let all = &self.all;
+        for of_caller in self.ended_by.values_mut() {
+            while of_caller.ids.front().is_some_and(|id| !all.contains_key(id)) {
+                of_caller.ids.pop_front();
+            }
+        }
+        let others =
+            self.ended_by.values().filter(|of_caller| of_caller.ids.front().is_some_and(|id| *id != newest));
+        let heaviest =
+            others.max_by_key(|of_caller| of_caller.weight).and_then(|of_caller| of_caller.ids.front());
+        let Some(oldest) = heaviest.copied() else { return false };
+        self.forget(oldest, config);
+        true
     }
 
     fn uncount_open(&mut self, id: ExecutionId) {
@@ -350,22 +383,13 @@ impl Table {
         }
     }
 
-    fn move_to_ended(&mut self, id: ExecutionId) {
+    fn move_to_ended(&mut self, id: ExecutionId, config: &ExecutionsConfig) {
         self.uncount_open(id);
-        if let Some(bytes) = self.all.get(&id).map(Kept::bytes) {
-            self.count_ended(id, bytes);
-        }
-    }
-
-    fn forget_oldest(&mut self, config: &ExecutionsConfig) {
-        while self.ended_count > config.max_executions as usize || self.ended_bytes > config.max_bytes {
-            let Some(id) = self.ended.pop_front() else { return };
-            self.forget(id);
-        }
+        self.count_ended(id, config);
     }
 
     /// Removes an execution. An ended one leaves its id in `ended`.
-    fn forget(&mut self, id: ExecutionId) {
+    fn forget(&mut self, id: ExecutionId, config: &ExecutionsConfig) {
         self.uncount_open(id);
         let Some(kept) = self.all.remove(&id) else { return };
         if kept.head.is_open() {
@@ -375,21 +399,28 @@ impl Table {
         } else {
             self.ended_count -= 1;
             self.ended_bytes -= kept.bytes();
+            let caller = kept.head.counts_for();
+            if let Some(of_caller) = self.ended_by.get_mut(&caller) {
+                of_caller.weight -= config.weight(kept.bytes());
+                if of_caller.weight == 0 {
+                    self.ended_by.remove(&caller);
+                }
+            }
         }
     }
 
     /// Counts an execution that is to be added, and removes expired ones from time to time.
-    fn make_room(&mut self, now_ms: u64) {
+    fn make_room(&mut self, now_ms: u64, config: &ExecutionsConfig) {
         self.added += 1;
         if self.added.is_multiple_of(SWEEP_EVERY) {
-            self.sweep(now_ms);
+            self.sweep(now_ms, config);
         }
     }
 
-    fn sweep(&mut self, now_ms: u64) {
+    fn sweep(&mut self, now_ms: u64, config: &ExecutionsConfig) {
         let expired = self.all.iter().filter(|(_, kept)| kept.head.expires_ms <= now_ms);
         let expired: Vec<ExecutionId> = expired.map(|(id, _)| *id).collect();
-        expired.into_iter().for_each(|id| self.forget(id));
+        expired.into_iter().for_each(|id| self.forget(id, config));
         self.ended.retain(|id| self.all.contains_key(id));
     }
 }

@@ -1,11 +1,11 @@
 //! The lists of executions: steps that change the indexes.
 
-use std::{sync::Arc, time::Duration};
+use std::{collections::HashMap, sync::Arc, time::Duration};
 
 use tokio::sync::Mutex;
 
 use super::{
-    index::{self, Entry, SHARDS},
+    index::{self, Entry, OwnerTag, SHARDS},
     journals::{BATCH, Journals, MOST_TRIES, all_keys},
     seal::{owner_tag, party_tags},
 };
@@ -32,6 +32,27 @@ fn ended_key(shard: usize) -> String {
 /// Bytes that an execution takes.
 fn size(entry: &Entry) -> u64 {
     entry.bytes + HEAD_BYTES
+}
+
+/// Moves ended executions to `evicted` until there is room for the last one: the oldest ones of the caller whose executions take the most room.
+fn make_room_for_last(entries: &mut Vec<Entry>, config: &ExecutionsConfig, evicted: &mut Vec<Entry>) {
+    let Some(newest) = entries.last().map(size) else { return };
+    let mut bytes = entries.iter().map(size).sum();
+    while config.are_too_many(entries.len(), bytes, newest, SHARDS) {
+        let mut weights: HashMap<OwnerTag, u64> = HashMap::new();
+        for entry in &*entries {
+            *weights.entry(entry.counts_for()).or_default() += config.weight(size(entry));
+        }
+        // Of several that take as much, the one that stands first.
+        let others = entries[..entries.len() - 1].iter().enumerate().rev();
+        let heaviest = others.max_by_key(|(_, entry)| weights[&entry.counts_for()]);
+        let Some((_, heaviest)) = heaviest else { return };
+        let caller = heaviest.counts_for();
+        let Some(oldest) = entries.iter().position(|entry| entry.counts_for() == caller) else { return };
+        let entry = entries.remove(oldest);
+        bytes -= size(&entry);
+        evicted.push(entry);
+    }
 }
 
 /// Room that executions take.
@@ -174,27 +195,16 @@ impl Directory {
         }
     }
 
-    /// Lists executions of one shard as ended, and removes the oldest that find no room.
+    /// Lists executions of one shard as ended, and removes those that find no room then.
     pub(super) async fn add_ended(&self, shard: usize, new: &[Entry]) -> Result<(), ExecutionError> {
-        let most = (self.journals.config.max_executions as usize).div_ceil(SHARDS);
-        let most_bytes = self.journals.config.max_bytes / SHARDS as u64;
         let mut evicted = Vec::new();
         self.change(shard, ended_key(shard), |entries| {
             evicted.clear();
             entries.retain(|other| new.iter().all(|entry| entry.id != other.id));
-            entries.extend_from_slice(new);
-            let mut bytes: u64 = entries.iter().map(size).sum();
-            let mut more = entries.len();
-            let is_evicted = |entry: &Entry| {
-                let is_too_much = more > most || (bytes > most_bytes && more > 1);
-                if is_too_much {
-                    more -= 1;
-                    bytes -= size(entry);
-                }
-                is_too_much
-            };
-            let keep_from = entries.iter().map(is_evicted).take_while(|evicted| *evicted).count();
-            evicted.extend(entries.drain(..keep_from));
+            for entry in new {
+                entries.push(*entry);
+                make_room_for_last(entries, &self.journals.config, &mut evicted);
+            }
             Ok(())
         })
         .await?;

@@ -50,6 +50,11 @@ impl Entry {
         usize::from(widest.unwrap_or(&self.owner)[0]) % SHARDS
     }
 
+    /// The one party that it counts for once it has ended.
+    pub(super) fn counts_for(&self) -> OwnerTag {
+        if self.parties[0] == OwnerTag::default() { self.owner } else { self.parties[0] }
+    }
+
     /// The shard that lists it once it has ended.
     pub(super) fn ended_shard(&self) -> usize {
         usize::from(self.id.bytes()[0]) % SHARDS

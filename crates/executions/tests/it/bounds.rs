@@ -277,3 +277,41 @@ async fn a_waiting_execution_in_memory_costs_little() {
     let listed = executions.list(Reader::Operator, Some(State::Waiting), 20_000).await.unwrap();
     assert_eq!(listed.len(), config.max_executions as usize);
 }
+
+#[tokio::test]
+async fn ended_executions_of_one_principal_do_not_take_the_place_of_those_of_others() {
+    let config = ExecutionsConfig {
+        max_bytes: 4 << 20,
+        max_journal_bytes: 2 << 20,
+        max_executions: 200,
+        ..ExecutionsConfig::default()
+    };
+    for (executions, _) in both(&config) {
+        let (ann, bob) = (principal("ann", None), principal("bob", None));
+        let mut receipts = Vec::new();
+        for n in 0..3 {
+            let lease = executions.create(&bob, detached(), format!("receipt {n}").as_bytes()).await.unwrap();
+            receipts.push(lease.id().to_string());
+            lease.end(&ok(), CallCounts::default()).await.unwrap();
+        }
+        let long = vec![7; 240 << 10];
+        let mut last = String::new();
+        for _ in 0..60 {
+            let lease = executions.create(&ann, detached(), &long).await.unwrap();
+            last = lease.id().to_string();
+            lease.end(&ok(), CallCounts::default()).await.unwrap();
+            assert!(executions.open(&last, Reader::Owner(&ann)).await.is_ok(), "the newest one finds room");
+        }
+        for _ in 0..400 {
+            let lease = executions.create(&ann, detached(), b"short").await.unwrap();
+            lease.end(&ok(), CallCounts::default()).await.unwrap();
+        }
+        for receipt in &receipts {
+            assert!(executions.open(receipt, Reader::Owner(&bob)).await.is_ok());
+        }
+        let all = executions.list(Reader::Operator, None, 1_000).await.unwrap();
+        let bytes: u64 = all.iter().map(|listed| listed.head.bytes).sum();
+        assert!(all.len() <= 208 && bytes <= 5 << 20, "{} of {bytes} bytes", all.len());
+        assert!(executions.open(&last, Reader::Operator).await.is_err(), "her own old ones made room");
+    }
+}
