@@ -77,7 +77,7 @@ pub use down_reason::DownReason;
 pub use error::{InvokeError, REQUEST_CANCELLED, whole_seconds};
 pub use files::read_file;
 pub use gateway::{Gateway, GatewayConfig, METHODS, SessionLogLevel, shed_unused};
-pub use gatewright_json::{Unreadable, count_values, read_json, read_unique};
+pub use gatewright_json::{Unreadable, count_values, read_json, read_unique, rounded_integer};
 pub use hidden_text::{HiddenText, hidden_in, show_hidden};
 pub use invalid_field::InvalidField;
 pub use invoker::{Invoker, RateLimiter, RestsOn, ResultListener, RetryAfter, StateHome};

@@ -50,6 +50,34 @@ pub fn count_values(json: &[u8], most: usize) -> Result<usize, Unreadable> {
     Ok(count)
 }
 
+/// Returns the number of digits of the first integer in a JSON text that has no exact value in 64 bits: whoever reads it rounds it.
+pub fn rounded_integer(json: &[u8]) -> Option<usize> {
+    /// Digits of the longest integer that certainly fits.
+    const FIT: usize = 18;
+    let mut rest = json.iter();
+    while let Some(byte) = rest.next() {
+        match byte {
+            b'"' => drop(string(&mut rest)),
+            b'-' | b'0'..=b'9' => {
+                let is_part = |byte: &u8| byte.is_ascii_digit() || b"+-.eE".contains(byte);
+                let length = rest.as_slice().iter().take_while(|byte| is_part(byte)).count();
+                let start = json.len() - rest.len() - 1;
+                let number = &json[start..=start + length];
+                rest = json[start + 1 + length..].iter();
+                let digits = number.strip_prefix(b"-").unwrap_or(number);
+                if digits.len() > FIT && digits.iter().all(u8::is_ascii_digit) {
+                    let text = std::str::from_utf8(number).unwrap_or_default();
+                    if text.parse::<i64>().is_err() && text.parse::<u64>().is_err() {
+                        return Some(digits.len());
+                    }
+                }
+            }
+            _ => {}
+        }
+    }
+    None
+}
+
 /// Reads a JSON text that a stranger chose: a script, an upstream or another server.
 ///
 /// # Errors

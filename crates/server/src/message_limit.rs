@@ -5,7 +5,7 @@
 
 use std::borrow::Cow;
 
-use gatewright_core::{Unreadable, count_values};
+use gatewright_core::{Unreadable, count_values, rounded_integer};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
@@ -29,6 +29,8 @@ pub(crate) enum OverLimit {
     Meta(usize),
     /// It is long, and not JSON.
     NotJson,
+    /// It has an integer of so many digits, which does not fit 64 bits.
+    Integer(usize),
     /// It cannot be read, whatever its size.
     Unreadable(Unreadable),
 }
@@ -45,6 +47,9 @@ pub(crate) fn check(body: &[u8], most_bytes: usize) -> Result<(), OverLimit> {
         Unreadable::TooMany => OverLimit::Body(most),
         why => OverLimit::Unreadable(why),
     })?;
+    if let Some(digits) = rounded_integer(body) {
+        return Err(OverLimit::Integer(digits));
+    }
     let has_few = |message: &[u8], count: usize| -> Result<(), OverLimit> {
         let besides = count - of_arguments(message, most)?.min(count);
         match besides <= MOST_BESIDES_ARGUMENTS {
@@ -156,6 +161,25 @@ mod tests {
                 check(body.as_bytes(), MOST_BYTES),
                 Err(OverLimit::Unreadable(Unreadable::ReservedKey))
             );
+        }
+    }
+
+    #[test]
+    fn integers_that_would_be_rounded_are_refused_and_all_others_are_not() {
+        for (number, digits) in [
+            ("12345678901234567890123", Some(23)),
+            ("18446744073709551616", Some(20)),
+            ("-9223372036854775809", Some(19)),
+            ("18446744073709551615", None),
+            ("-9223372036854775808", None),
+            ("1234567890123456789.5", None),
+            ("123456789012345678901e5", None),
+            (r#""12345678901234567890123""#, None),
+            (r#""\"12345678901234567890123""#, None),
+        ] {
+            let body = call(&format!(r#"{{"name":"t","arguments":{{"a":[1,{number}]}}}}"#));
+            let expected = digits.map_or(Ok(()), |digits| Err(OverLimit::Integer(digits)));
+            assert_eq!(check(body.as_bytes(), MOST_BYTES), expected, "{number}");
         }
     }
 

@@ -252,6 +252,12 @@ pub(crate) fn over_limit(why: OverLimit, body: &[u8]) -> Response<Body> {
     let message = match why {
         OverLimit::NotJson => return not_a_message(body),
         OverLimit::Unreadable(why) => return invalid_request(&why.to_string()),
+        OverLimit::Integer(digits) => {
+            let message = format!(
+                "an integer of {digits} digits does not fit 64 bits and would be rounded; send it as text"
+            );
+            return rpc(StatusCode::BAD_REQUEST, id_of(body), ErrorCode::INVALID_PARAMS.0, &message, None);
+        }
         OverLimit::Body(most) => format!(
             "Invalid Request: the body has more than {most} keys and values; send less at once, or long data as one string. The limit is one \
              for 16 bytes of `http.maxBodyBytes`"
