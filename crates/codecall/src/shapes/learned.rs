@@ -82,7 +82,7 @@ impl Shapes {
 
     /// The reading of the answers of `tool` to `caller`.
     pub(crate) fn reading(&self, tool: &ToolEntry, caller: &Caller) -> Reading {
-        let texts = || self.known(&Key::of(tool, caller)).map(|slot| slot.lock().all().texts);
+        let texts = || self.known(&Key::of(tool, caller)).map(|slot| slot.texts_for(witness(caller)));
         Reading::of(tool, || texts().unwrap_or_default())
     }
 
@@ -168,8 +168,8 @@ impl Shapes {
 
     fn look(&self, slot: &Slot, result: &CallToolResult, witness: Witness, bounds: Bounds) {
         let to_share = self.is_shared.load(Ordering::Relaxed);
+        let reading = Reading::after(slot.texts_for(witness));
         let mut learned = slot.lock();
-        let reading = Reading::after(learned.all().texts);
         if let Some(value) = &result.structured_content {
             return learned.learn(reading.structured_ref(value), witness, bounds.work, to_share);
         }
@@ -185,7 +185,7 @@ impl Shapes {
         let value = if is_long { None } else { reading.read(text).map(Read::into_value) };
         let is_number = value.is_none() && gatewright_shape::loses_digits(text.trim());
         if !is_number {
-            learned.count_text(value.as_ref(), to_share);
+            slot.count_text(witness, value.as_ref());
         }
         if value.is_none() && !is_long {
             learned.count_kind(text, to_share);

@@ -64,14 +64,12 @@ pub(crate) enum Text {
     Plain,
 }
 
-/// Lone texts that a tool answered with.
-#[derive(Debug, Clone, Copy, Default, PartialEq, serde::Serialize, serde::Deserialize)]
+/// Lone texts that a tool answered a caller with.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub(crate) struct Texts {
     /// No JSON.
-    #[serde(rename = "p")]
     plain: u32,
     /// JSON objects and arrays.
-    #[serde(rename = "j")]
     records: u32,
 }
 
@@ -92,11 +90,6 @@ impl Texts {
             Some(Value::Object(_) | Value::Array(_)) => self.records = self.records.saturating_add(1),
             Some(_) => {}
         }
-    }
-
-    pub(crate) fn add(&mut self, other: Self) {
-        self.plain = self.plain.saturating_add(other.plain);
-        self.records = self.records.saturating_add(other.records);
     }
 }
 

@@ -31,12 +31,22 @@ pub(super) struct Bounds {
     pub(super) bytes: usize,
 }
 
+/// A caller of a tool.
+#[derive(Debug)]
+struct OneCaller {
+    witness: Witness,
+    /// First answers that were looked at.
+    seen: u8,
+    /// Lone texts that the tool answered with: nobody decides for others how their answers are read.
+    texts: Texts,
+}
+
 /// The shape and the counts of one tool.
 #[derive(Debug, Default)]
 pub(super) struct Slot {
     answers: AtomicU64,
     used: AtomicU64,
-    callers: Mutex<Vec<(Witness, u8)>>,
+    callers: Mutex<Vec<OneCaller>>,
     learned: Mutex<Both>,
 }
 
@@ -59,8 +69,6 @@ pub(super) struct Learned {
     /// Answers it was learned from.
     #[serde(rename = "n")]
     pub(super) answers: u64,
-    #[serde(rename = "t")]
-    pub(super) texts: Texts,
     /// Texts that scripts get as text.
     #[serde(rename = "k", default)]
     pub(super) kinds: TextKinds,
@@ -76,7 +84,6 @@ impl Learned {
     pub(super) fn merge(&mut self, other: Self) {
         self.shape.merge(other.shape);
         self.answers = self.answers.saturating_add(other.answers);
-        self.texts.add(other.texts);
         self.kinds.add(other.kinds);
     }
 }
@@ -116,14 +123,6 @@ impl Both {
         self.all_mut().learn(value, witness, work);
         if to_share {
             self.fresh.learn(value, witness, work);
-        }
-    }
-
-    /// Counts a lone text that was read as `value`.
-    pub(super) fn count_text(&mut self, value: Option<&Value>, to_share: bool) {
-        self.all_mut().texts.count(value);
-        if to_share {
-            self.fresh.texts.count(value);
         }
     }
 
@@ -169,20 +168,37 @@ impl Slot {
 
     /// Returns `true` for the first answers to a caller.
     fn is_early_for(&self, witness: Witness) -> bool {
-        let mut callers = self.callers.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut callers = self.callers();
         let is_full = callers.len() == MOST_CALLERS;
-        match callers.iter_mut().find(|(known, _)| *known == witness) {
-            Some((_, seen)) if *seen == FIRST_OF_CALLER => false,
-            Some((_, seen)) => {
-                *seen += 1;
+        match callers.iter_mut().find(|caller| caller.witness == witness) {
+            Some(caller) if caller.seen == FIRST_OF_CALLER => false,
+            Some(caller) => {
+                caller.seen += 1;
                 true
             }
             None if is_full => false,
             None => {
-                callers.push((witness, 1));
+                callers.push(OneCaller { witness, seen: 1, texts: Texts::default() });
                 true
             }
         }
+    }
+
+    /// The lone texts that the tool answered `witness` with, as far as they were looked at.
+    pub(super) fn texts_for(&self, witness: Witness) -> Texts {
+        let callers = self.callers();
+        callers.iter().find(|caller| caller.witness == witness).map(|caller| caller.texts).unwrap_or_default()
+    }
+
+    /// Counts a lone text for `witness`, that was read as `value`.
+    pub(super) fn count_text(&self, witness: Witness, value: Option<&Value>) {
+        if let Some(caller) = self.callers().iter_mut().find(|caller| caller.witness == witness) {
+            caller.texts.count(value);
+        }
+    }
+
+    fn callers(&self) -> MutexGuard<'_, Vec<OneCaller>> {
+        self.callers.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Takes over what all instances know together.
