@@ -18,10 +18,9 @@ pub(super) struct Answer<'js> {
 /// Waits for one frame of the pool; `None` when it was no answer, or one that ends the run.
 pub(super) fn receive<'js>(ctx: &Ctx<'js>, state: &RunState) -> rquickjs::Result<Option<Answer<'js>>> {
     let mut link = state.link.borrow_mut();
-    let waits_since = state.deadline_pauses.get().then(Instant::now);
     let frame = link.next_answer();
-    if let Some(since) = waits_since {
-        state.deadline.set(state.deadline.get().and_then(|at| at.checked_add(since.elapsed())));
+    if state.deadline_pauses.get() {
+        state.deadline.set(Instant::now().checked_add(state.limits.borrow().timeout));
     }
     let Ok(Some(frame)) = frame else {
         state.end(limit_errors::timeout);

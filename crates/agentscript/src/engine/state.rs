@@ -25,7 +25,7 @@ pub(crate) struct RunState {
     pub(crate) run: Cell<u32>,
     pub(crate) limits: RefCell<Limits>,
     pub(crate) deadline: Cell<Option<Instant>>,
-    /// Time in which the run waits for answers does not count for its deadline.
+    /// The deadline begins anew with each answer that the run waited for.
     pub(super) deadline_pauses: Cell<bool>,
     /// The reason for which the run must end, whatever the script does. The first one stays.
     termination: RefCell<Option<RunError>>,

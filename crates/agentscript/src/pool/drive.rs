@@ -172,7 +172,10 @@ async fn talk(
     loop {
         let halted = request.halt.is_cancelled();
         if !halted {
-            answer_from_journal(&mut output, record, host, &mut calls.answering)?;
+            let answered = answer_from_journal(&mut output, record, host, &mut calls.answering)?;
+            if answered && record.limits.wait.is_some() {
+                alarm.as_mut().reset(Instant::now() + timeout);
+            }
         }
         let began = Instant::now();
         write_journal(record, request, cancel).await?;
@@ -339,15 +342,17 @@ fn answer_from_journal(
     record: &mut Record,
     host: &Arc<dyn Host>,
     answering: &mut FuturesUnordered<Answering>,
-) -> Result<(), RunEnd> {
+) -> Result<bool, RunEnd> {
+    let mut answered = false;
     while let Some(JournalEntry::Answer { id, at_ms, answer, kept }) = record.replayed() {
         if let Some(kept) = kept {
             host.restore(&kept);
         }
         put_result(output, record, id, at_ms as f64, &answer)?;
+        answered = true;
     }
     record.release(answering);
-    Ok(())
+    Ok(answered)
 }
 
 /// Writes what is new in the journal.

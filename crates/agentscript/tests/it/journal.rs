@@ -3,7 +3,7 @@
 use std::{
     collections::HashSet,
     sync::{Arc, Mutex},
-    time::{Duration, SystemTime},
+    time::{Duration, Instant, SystemTime},
 };
 
 use gatewright_agentscript::{
@@ -407,4 +407,36 @@ async fn with_a_limit_of_waiting_only_the_scripts_own_time_counts_for_the_time_l
         let ended = run(limited(source, wait)).await;
         assert!(matches!(ended.result, Err(RunError::Timeout { .. })), "{source}: {:?}", ended.result);
     }
+}
+
+#[tokio::test]
+async fn with_a_limit_of_waiting_the_time_limit_begins_anew_after_each_wait() {
+    const LIMIT: Duration = Duration::from_secs(2);
+    struct Ready;
+    impl Host for Ready {
+        fn call_tool(&self, call: ToolCall) -> HostFuture<'_, Result<ToolAnswer, ToolFailure>> {
+            Box::pin(async move { Ok(call.input.into()) })
+        }
+
+        fn get_tool(&self, _: String) -> HostFuture<'_, Result<Box<RawValue>, ToolFailure>> {
+            Box::pin(std::future::pending())
+        }
+    }
+    let pool = pool();
+    let run = async |parts: u32, turns: u64| {
+        let work = format!("await callTool('ready', {{}}); for (let i = 0; i < {turns}; i++) {{}}");
+        let mut request =
+            RunRequest::new(format!("for (let part = 0; part < {parts}; part++) {{ {work} }} return 1"));
+        (request.limits.timeout, request.limits.wait) = (LIMIT, Some(Duration::from_secs(600)));
+        request.limits.max_iterations = u64::MAX;
+        let began = Instant::now();
+        let outcome = pool.run(request, Arc::new(Ready), CancellationToken::new()).await;
+        assert_eq!(value(&outcome), json!(1), "{parts} parts of {turns} turns");
+        began.elapsed()
+    };
+    run(1, 1).await;
+    let measured = run(1, 2_000_000).await;
+    // Each part takes a twentieth of the limit, and all together twice as much.
+    let turns = 2_000_000.0 * (LIMIT / 20).as_secs_f64() / measured.as_secs_f64();
+    run(40, turns as u64).await;
 }
