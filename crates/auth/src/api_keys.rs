@@ -11,7 +11,7 @@ use std::{
 
 use arc_swap::ArcSwap;
 use aws_lc_rs::constant_time::verify_slices_are_equal;
-use gatewright_core::{MAIN_ENDPOINT, Principal, Scopes};
+use gatewright_core::{Groups, MAIN_ENDPOINT, Principal, Scopes};
 use serde::{Deserialize, Serialize};
 
 use crate::{
@@ -252,6 +252,7 @@ impl ApiKeys {
                 subject: subject.clone(),
                 client_id: Some(subject),
                 scopes,
+                groups: Groups::default(),
                 endpoint: None,
             },
             expires_s: expires_s.unwrap_or(u64::MAX),

@@ -255,6 +255,9 @@ pub struct UserConfig {
     pub email: Option<String>,
     /// Scopes the user may grant; all when absent. Tokens that they granted lose what is taken out here.
     pub scopes: Option<Vec<String>>,
+    /// Groups that the user is in, for policies: at most 200, with names of up to 256 bytes.
+    #[serde(default)]
+    pub groups: Vec<String>,
     /// Locks the user out.
     #[serde(default)]
     pub disabled: bool,
@@ -288,6 +291,8 @@ pub struct ProviderConfig {
     pub pinned_client: Option<String>,
     /// Introspection endpoint for tokens that are not JWTs.
     pub introspection_uri: Option<String>,
+    /// Claim that lists the groups of users, for policies: of access tokens (`transparent`), or of ID tokens (`type: remote`). Default `groups`.
+    pub groups_claim: Option<String>,
     /// Allows a provider on a private or loopback address, and plain HTTP there.
     pub allow_private: bool,
 }

@@ -60,10 +60,7 @@ pub(crate) async fn make(
     let user = UserConfig {
         username: FirstUser::NAME.to_owned(),
         password_hash: Some(hash),
-        name: None,
-        email: None,
-        scopes: None,
-        disabled: false,
+        ..UserConfig::default()
     };
     Some((FirstUser { username: FirstUser::NAME, password: password.into() }, user, credential))
 }

@@ -2,6 +2,7 @@
 
 use std::{sync::Arc, time::Duration};
 
+use gatewright_core::{Groups, Principal};
 use url::Url;
 
 use crate::{
@@ -102,6 +103,16 @@ impl Grants {
     /// Returns whether the user `sub`, where the configuration knows users, may sign in.
     pub(crate) fn may_sign_in(&self, sub: &str) -> bool {
         self.users.may_sign_in(sub)
+    }
+
+    /// Returns the groups of the user behind `grant`: those of the configuration, or those that the identity provider named last.
+    pub(crate) fn groups_of(&self, grant: &Grant) -> Groups {
+        self.users.groups_of(&grant.sub).unwrap_or_else(|| grant.person.groups.clone())
+    }
+
+    /// Returns the groups that `principal` is in now. Only those of users of the configuration can be looked up.
+    pub(crate) fn groups_now(&self, principal: &Principal) -> Groups {
+        self.users.groups_of(&principal.subject).unwrap_or_else(|| principal.groups.clone())
     }
 
     /// Returns the ceiling of a grant by `sub` to `client`. Before the login `sub` is empty, and no user limits it.

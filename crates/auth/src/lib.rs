@@ -29,6 +29,7 @@ mod fetch;
 mod first_user;
 mod grant_refusal;
 mod grants;
+mod groups;
 mod hashing;
 mod json;
 pub mod keys;

@@ -1,5 +1,6 @@
 //! Records of authorization requests, grants, sessions and consents, as they are stored.
 
+use gatewright_core::Groups;
 use serde::{Deserialize, Serialize};
 
 use crate::{crypto::sha256_hex, scopes::RecordedScopes, tuning::AUTHORIZATION_LIFETIME};
@@ -64,11 +65,13 @@ impl Grant {
     }
 }
 
-/// Claims of the identity provider about a user, for `userinfo`.
+/// Claims of the identity provider about a user: for `userinfo`, and groups for policies.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct UserClaims {
     pub(crate) name: Option<String>,
     pub(crate) email: Option<String>,
+    #[serde(default, skip_serializing_if = "Groups::is_empty")]
+    pub(crate) groups: Groups,
 }
 
 impl UserClaims {

@@ -14,7 +14,8 @@ use std::{
 
 use futures::future::BoxFuture;
 use gatewright_core::{
-    AuthRefusal, Authenticator, CallerAddress, EndpointName, MAIN_ENDPOINT, Principal, RecordsError, Scopes,
+    AuthRefusal, Authenticator, CallerAddress, EndpointName, Groups, MAIN_ENDPOINT, Principal, RecordsError,
+    Scopes,
 };
 use http::{HeaderValue, StatusCode, header, request::Parts};
 use secrecy::{ExposeSecret as _, SecretString};
@@ -297,7 +298,7 @@ impl ResourceServer {
                     .claims(token, caller, endpoint)
                     .await
                     .map_err(|why| why.map_or(AuthError::Unavailable, AuthError::Token))?;
-                let caller = caller_of(&claims, external_scopes(&claims))?;
+                let caller = caller_of(&claims, external_scopes(&claims), validator.groups(&claims))?;
                 // That would be the subject of callers without a token.
                 if &*caller.principal.subject == ANONYMOUS {
                     return Err(TokenError::Subject.into());
@@ -348,6 +349,7 @@ impl Authenticator for ResourceServer {
                         subject: ANONYMOUS.into(),
                         client_id: None,
                         scopes: scopes.clone(),
+                        groups: Groups::default(),
                         endpoint: None,
                     }),
                     None => {
@@ -387,14 +389,14 @@ impl Authenticator for ResourceServer {
         })
     }
 
-    /// Applies the ceilings and revocations that hold for tokens. A provider elsewhere says nothing about its users without a token: their scopes stay as they
-    /// were, for as long as [`ResourceServer::work_until`] allows.
-    fn scopes_now<'a>(
+    /// Applies the ceilings and revocations that hold for tokens. A provider elsewhere says nothing about its users without a token: their scopes and groups
+    /// stay as they were, for as long as [`ResourceServer::work_until`] allows.
+    fn principal_now<'a>(
         &'a self,
         principal: &'a Principal,
         since: SystemTime,
-    ) -> BoxFuture<'a, Result<Option<Scopes>, RecordsError>> {
-        Box::pin(self.scopes_of_work(principal, since))
+    ) -> BoxFuture<'a, Result<Option<Principal>, RecordsError>> {
+        Box::pin(self.principal_of_work(principal, since))
     }
 
     /// The digest of an API key: another key may have its name later.
@@ -448,7 +450,8 @@ async fn look_up(
         None => Arc::new(tokens.grant_of(&claims).await?.ok_or(TokenError::Revoked)?),
     };
     let scopes = tokens.current_scopes(&grant.0, &grant.1, &claims).await?.ok_or(TokenError::Revoked)?;
-    Ok(CachedToken { grant: Some(grant), ..caller_of(&claims, scopes.into())? })
+    let groups = services.grants.groups_of(&grant.1);
+    Ok(CachedToken { grant: Some(grant), ..caller_of(&claims, scopes.into(), groups)? })
 }
 
 /// Returns the scopes of a token of an external provider.
@@ -463,7 +466,7 @@ fn external_scopes(claims: &Claims) -> Scopes {
 }
 
 /// Returns the caller of `claims`. A token without a subject is refused: two of them would be one caller, with one set of sessions.
-fn caller_of(claims: &Claims, scopes: Scopes) -> Result<CachedToken, TokenError> {
+fn caller_of(claims: &Claims, scopes: Scopes, groups: Groups) -> Result<CachedToken, TokenError> {
     let text = |name: &str| claims.get(name).and_then(Value::as_str);
     let subject = text("sub").filter(|sub| !sub.is_empty()).ok_or(TokenError::Subject)?;
     let client = text("client_id").or_else(|| text("azp"));
@@ -475,6 +478,7 @@ fn caller_of(claims: &Claims, scopes: Scopes) -> Result<CachedToken, TokenError>
             subject: subject.into(),
             client_id: client.map(Into::into),
             scopes,
+            groups,
             endpoint: None,
         },
         expires_s: claims.get("exp").and_then(Value::as_u64).unwrap_or_default(),

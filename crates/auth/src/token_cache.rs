@@ -72,7 +72,7 @@ mod tests {
                 subject: "user:a".into(),
                 client_id: None,
                 scopes: Scopes::Granted(Default::default()),
-                endpoint: None,
+                ..Principal::local()
             },
             expires_s: 0,
             checked_ms,

@@ -8,7 +8,7 @@ use std::{
 };
 
 use axum::{Router, extract::Path, routing::get};
-use gatewright_core::{Claimant, Portion, Scopes, Shares, read_json};
+use gatewright_core::{Claimant, Groups, Portion, Scopes, Shares, read_json};
 use secrecy::ExposeSecret as _;
 use serde_json::Value;
 use tokio::sync::Mutex as AsyncMutex;
@@ -344,6 +344,10 @@ impl Transparent {
         });
         let main = self.deployment.is_shared(endpoint).then(|| self.audience.clone());
         own.into_iter().chain(main).collect()
+    }
+
+    pub(crate) fn groups(&self, claims: &Claims) -> Groups {
+        self.config.provider.groups(claims)
     }
 
     pub(crate) fn scopes(&self) -> String {

@@ -2,6 +2,8 @@
 
 use std::{collections::HashMap, sync::Arc, time::Duration};
 
+use gatewright_core::Groups;
+
 use crate::{
     config::{LoginMethod, UserConfig},
     context::Context,
@@ -28,6 +30,7 @@ pub(crate) struct User {
     pub(crate) hash: Option<PasswordHash>,
     /// Fingerprint of the password hash.
     pub(crate) credential: String,
+    pub(crate) groups: Groups,
 }
 
 impl User {
@@ -36,7 +39,8 @@ impl User {
         let text = config.password_hash.as_deref();
         let hash = text.map(PasswordHash::parse).transpose().ok()?;
         let credential = sha256_hex(text.unwrap_or_default())[..16].to_owned();
-        Some(Self { config: config.clone(), hash, credential })
+        let groups = Groups::new(config.groups.iter().map(String::as_str)).unwrap_or_default();
+        Some(Self { config: config.clone(), hash, credential, groups })
     }
 
     pub(crate) fn subject(&self) -> String {
@@ -65,7 +69,10 @@ impl Users {
         let made = crate::first_user::make(&ctx.config, &ctx.sealer, &ctx.entropy).await;
         let first_user = made.map(|(first, config, credential)| {
             let hash = config.password_hash.as_deref().and_then(|hash| PasswordHash::parse(hash).ok());
-            by_name.insert(config.username.clone(), User { config, hash, credential });
+            by_name.insert(
+                config.username.clone(),
+                User { config, hash, credential, groups: Groups::default() },
+            );
             first
         });
         let decoys = Decoys::like(by_name.values().filter_map(|user| user.hash.as_ref()));
@@ -100,6 +107,12 @@ impl Users {
             }
             _ => true,
         }
+    }
+
+    /// Returns the groups of the user `sub` in the configuration; `None` for users of an identity provider, whom it does not know.
+    pub(crate) fn groups_of(&self, sub: &str) -> Option<Groups> {
+        let name = sub.strip_prefix(USER_PREFIX)?;
+        Some(self.by_name.get(name).map(|user| user.groups.clone()).unwrap_or_default())
     }
 
     /// Returns a new session of `user`.

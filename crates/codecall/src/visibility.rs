@@ -73,7 +73,7 @@ mod tests {
             subject: "ann".into(),
             client_id: Some("desk".into()),
             scopes: Scopes::parse("crm:*"),
-            endpoint: None,
+            ..Principal::local()
         };
         assert!(rule(r#"{"client": "desk", "mode": "direct"}"#).fits(&ann));
         assert!(rule(r#"{"scope": "crm:read", "mode": "code"}"#).fits(&ann));

@@ -8,8 +8,8 @@ use std::{
 };
 
 use gatewright_core::{
-    AppHealth, Arrival, CallRecord, Ending, Execution, NewRecord, Principal, RecordSealer, RecordsError,
-    Registry, Scopes, SealKey, SharedRecords,
+    AppHealth, Arrival, CallRecord, Ending, Execution, Groups, NewRecord, Principal, RecordSealer,
+    RecordsError, Registry, Scopes, SealKey, SharedRecords,
 };
 use serde::{Deserialize, Serialize};
 use tokio_util::{sync::CancellationToken, task::AbortOnDropHandle};
@@ -153,6 +153,7 @@ fn execution(call: &Call) -> Execution {
             subject: call.subject.as_str().into(),
             client_id: call.client.as_deref().map(Into::into),
             scopes: Scopes::parse(""),
+            groups: Groups::default(),
             endpoint: None,
         },
         address: None,

@@ -148,7 +148,7 @@ fn operator() -> Principal {
         subject: OPERATOR.into(),
         client_id: Some(CLIENT.into()),
         scopes: Scopes::All,
-        endpoint: None,
+        ..Principal::local()
     }
 }
 

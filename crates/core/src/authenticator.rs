@@ -7,7 +7,7 @@ use std::time::SystemTime;
 use futures::future::BoxFuture;
 use http::request::Parts;
 
-use crate::{Principal, RecordsError, Scopes};
+use crate::{Principal, RecordsError};
 
 /// Response to a request that is not let through: its status and headers are sent, and its body, a JSON text such as
 /// `{"error": …, "error_description": …}`, becomes the `data` of a JSON-RPC error.
@@ -24,17 +24,17 @@ pub trait Authenticator: Send + Sync + 'static {
         Box::pin(std::future::pending())
     }
 
-    /// Returns the scopes that `principal`, who was authenticated at `since`, has now of those that it had then: for work that goes on without a
-    /// request. `None` once its access has ended. The default: all of them, for ever.
+    /// Returns `principal`, who was authenticated at `since`, with the scopes that it has now of those that it had then, and its groups of now: for
+    /// work that goes on without a request. `None` once its access has ended. The default: the same, for ever.
     ///
     /// # Errors
     /// The store that knows does not answer.
-    fn scopes_now<'a>(
+    fn principal_now<'a>(
         &'a self,
         principal: &'a Principal,
         _since: SystemTime,
-    ) -> BoxFuture<'a, Result<Option<Scopes>, RecordsError>> {
-        Box::pin(std::future::ready(Ok(Some(principal.scopes.clone()))))
+    ) -> BoxFuture<'a, Result<Option<Principal>, RecordsError>> {
+        Box::pin(std::future::ready(Ok(Some(principal.clone()))))
     }
 
     /// Returns a name of the credential by which `principal` is known, if others may have its subject after it: what was approved for one is not approved for the
@@ -50,7 +50,7 @@ pub trait Authenticator: Send + Sync + 'static {
     }
 
     /// Returns the time until which work that the request of `parts` begins may go on without another one, for callers of whom nothing but their token is
-    /// known. `None` if [`Authenticator::scopes_now`] knows more, which is the default.
+    /// known. `None` if [`Authenticator::principal_now`] knows more, which is the default.
     fn work_until<'a>(&'a self, _parts: &'a Parts) -> BoxFuture<'a, Option<SystemTime>> {
         Box::pin(std::future::ready(None))
     }

@@ -102,7 +102,7 @@ pub use policy::{
     Approval, Approvals, Approved, Decision, Effects, Forbidden, MatchedPolicy, Policies, PolicyEngine,
     PolicyObject, PolicyRequest, PolicyResource, PolicyTool, RequestDigest, RequestObject, ScriptRun,
 };
-pub use principal::{Principal, Scopes};
+pub use principal::{Groups, Principal, Scopes};
 pub use progress::ProgressSink;
 pub use protocol::{Era, Revision};
 pub use questions::{

@@ -6,6 +6,7 @@ use std::{
 };
 
 use rmcp::{RoleServer, service::RequestContext};
+use serde::{Deserialize, Serialize};
 
 /// The scopes of a principal.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -42,6 +43,59 @@ impl Scopes {
     }
 }
 
+/// Groups of a principal, which only policies read. They describe the user and not what a token was granted.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(from = "BTreeSet<String>", into = "BTreeSet<String>")]
+pub struct Groups(Arc<BTreeSet<String>>);
+
+impl Groups {
+    /// Most groups of one principal.
+    pub const MOST: usize = 200;
+    /// Longest name of a group, in bytes.
+    pub const LONGEST: usize = 256;
+
+    /// The groups with these names. `None` if there are more than [`Groups::MOST`] of them, or if a name is empty or longer than
+    /// [`Groups::LONGEST`].
+    pub fn new<N: Into<String>>(names: impl IntoIterator<Item = N>) -> Option<Self> {
+        let mut names = names.into_iter().map(Into::into);
+        let mut groups = BTreeSet::new();
+        for name in names.by_ref().take(Self::MOST) {
+            if name.is_empty() || name.len() > Self::LONGEST {
+                return None;
+            }
+            groups.insert(name);
+        }
+        names.next().is_none().then(|| groups.into())
+    }
+
+    /// Their names, in order.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.0.iter().map(String::as_str)
+    }
+
+    /// Returns `true` if there are none.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Returns `true` if all of `others` are among them.
+    pub fn contains_all(&self, others: &Self) -> bool {
+        self.0.is_superset(&others.0)
+    }
+}
+
+impl From<BTreeSet<String>> for Groups {
+    fn from(names: BTreeSet<String>) -> Self {
+        Self(names.into())
+    }
+}
+
+impl From<Groups> for BTreeSet<String> {
+    fn from(groups: Groups) -> Self {
+        Arc::unwrap_or_clone(groups.0)
+    }
+}
+
 /// The caller of a request: the same value for direct calls, `codecall:invoke` and calls inside a script.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Principal {
@@ -51,6 +105,8 @@ pub struct Principal {
     pub client_id: Option<Arc<str>>,
     /// The granted scopes.
     pub scopes: Scopes,
+    /// Groups that its user is in.
+    pub groups: Groups,
     /// Name of the endpoint that it calls through, which narrows what it reaches; none for the main one. Sessions, tasks, runs and sealed values
     /// belong to it.
     pub endpoint: Option<Arc<str>>,
@@ -58,10 +114,16 @@ pub struct Principal {
 
 impl Principal {
     /// The caller where nobody has to say who they are: unnamed, and allowed everything. Transports without authentication name it;
-    /// it is never assumed.
+    /// it is never assumed. It is in no group.
     pub fn local() -> Self {
         static ANONYMOUS: LazyLock<Arc<str>> = LazyLock::new(|| "anonymous".into());
-        Self { subject: ANONYMOUS.clone(), client_id: None, scopes: Scopes::All, endpoint: None }
+        Self {
+            subject: ANONYMOUS.clone(),
+            client_id: None,
+            scopes: Scopes::All,
+            groups: Groups::default(),
+            endpoint: None,
+        }
     }
 
     /// The same at the endpoint of this name; `None` is the main one.
@@ -99,5 +161,22 @@ mod tests {
         assert!(Principal::local().scopes.allows("x"));
         assert!(!Scopes::parse("").allows("x"));
         assert!(Scopes::parse("*").allows("any:thing"));
+    }
+
+    #[test]
+    fn groups_are_bounded_in_number_and_length_of_names() {
+        let numbered = |most: usize| Groups::new((0..most).map(|n| n.to_string()));
+        assert_eq!(numbered(Groups::MOST).unwrap().names().count(), Groups::MOST);
+        assert_eq!(numbered(Groups::MOST + 1), None);
+        assert_eq!(Groups::new(["a"; Groups::MOST + 1]), None);
+        assert!(Groups::new(["x".repeat(Groups::LONGEST)]).is_some());
+        assert_eq!(Groups::new(["x".repeat(Groups::LONGEST + 1)]), None);
+        assert_eq!(Groups::new(["ops", ""]), None);
+        assert!(Groups::new([""; 0]).is_some_and(|groups| groups.is_empty()));
+    }
+
+    #[test]
+    fn nobody_is_in_a_group_without_authentication() {
+        assert!(Principal::local().groups.is_empty());
     }
 }

@@ -256,10 +256,11 @@ impl Head {
         self.state != State::Ended
     }
 
-    /// Goes on for `reader`; with `until_ms`, that owner's scopes are those of the execution from now on, until then.
+    /// Goes on for `reader`; with `until_ms`, that owner's scopes and groups are those of the execution from now on, until then.
     pub(crate) fn run_again(&mut self, reader: Reader<'_>, until_ms: Option<u64>, now_ms: u64) {
         if let (Reader::Owner(owner), Some(_)) = (reader, until_ms) {
             self.owner.scopes = owner.scopes.clone();
+            self.owner.groups = owner.groups.clone();
             self.about.until_ms = until_ms;
         }
         self.state = State::Running;
@@ -292,7 +293,7 @@ fn clipped(text: &str) -> String {
 mod owner {
     use std::collections::BTreeSet;
 
-    use gatewright_core::Scopes;
+    use gatewright_core::{Groups, Scopes};
     use serde::{Deserializer, Serializer};
 
     use super::{Arc, Deserialize, Principal, Serialize};
@@ -303,6 +304,8 @@ mod owner {
         client: Option<std::borrow::Cow<'a, str>>,
         /// None: all.
         scopes: Option<std::borrow::Cow<'a, BTreeSet<String>>>,
+        #[serde(default, skip_serializing_if = "Groups::is_empty")]
+        groups: Groups,
         /// None: the main one.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         endpoint: Option<std::borrow::Cow<'a, str>>,
@@ -315,7 +318,8 @@ mod owner {
         };
         let client = principal.client_id.as_deref().map(Into::into);
         let endpoint = principal.endpoint.as_deref().map(Into::into);
-        Owner { subject: (&*principal.subject).into(), client, scopes, endpoint }.serialize(serializer)
+        let (subject, groups) = ((&*principal.subject).into(), principal.groups.clone());
+        Owner { subject, client, scopes, groups, endpoint }.serialize(serializer)
     }
 
     pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Principal, D::Error> {
@@ -324,6 +328,7 @@ mod owner {
             subject: owner.subject.into(),
             client_id: owner.client.map(Arc::from),
             scopes: owner.scopes.map_or(Scopes::All, |scopes| Scopes::Granted(scopes.into_owned())),
+            groups: owner.groups,
             endpoint: owner.endpoint.map(Arc::from),
         })
     }

@@ -23,7 +23,8 @@ impl Reader<'_> {
         }
     }
 
-    /// Checks that it may have the journal of an execution that it sees: the answers in it took the scopes of the caller who began it.
+    /// Checks that it may have the journal of an execution that it sees: the answers in it took the scopes of the caller who began it. Its groups do not
+    /// count: tokens differ in scopes, and its user is the same.
     pub(crate) fn check_scopes(self, head: &Head) -> Result<(), ExecutionError> {
         match self {
             Self::Owner(principal) if !principal.scopes.allows_all(&head.owner.scopes) => {

@@ -17,7 +17,7 @@ fn check(c: &mut Criterion) {
         subject: "user:ada".into(),
         client_id: Some("app".into()),
         scopes: Scopes::All,
-        endpoint: None,
+        ..Principal::local()
     };
     let mut group = c.benchmark_group("rate limit");
     for (name, tool) in [("covered by a rule", "crm:users_list"), ("covered by none", "billing:orders_list")]

@@ -69,7 +69,7 @@ fn decide(c: &mut Criterion) {
         subject: "user:ada".into(),
         client_id: Some("desk".into()),
         scopes: Scopes::parse("bank:read bank:write crm:*"),
-        endpoint: None,
+        ..Principal::local()
     };
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
     let tool = runtime.block_on(tool(&principal));

@@ -101,28 +101,22 @@ impl Classes {
     }
 }
 
+/// Names what policies see of `principal`. Texts come with their lengths, as strangers may choose what is in them.
 fn caller_key(principal: &Principal, reads: &Reads) -> String {
     let mut key = String::new();
-    if reads.subject {
-        key.push_str(&principal.subject);
-    }
-    key.push('\0');
-    if let Some(client) = principal.client_id.as_ref().filter(|_| reads.client) {
-        // Tells an empty name from none.
-        let _ = write!(key, "={client}");
-    }
-    key.push('\0');
-    if let Some(endpoint) = principal.endpoint.as_ref().filter(|_| reads.endpoint) {
-        let _ = write!(key, "={endpoint}");
-    }
-    key.push('\0');
+    let mut add = |kind: char, is_read: bool, text: &str| {
+        if is_read {
+            let _ = write!(key, "{kind}{}:{text}", text.len());
+        }
+    };
+    add('s', reads.subject, &principal.subject);
+    principal.client_id.iter().for_each(|client| add('c', reads.client, client));
+    principal.endpoint.iter().for_each(|endpoint| add('e', reads.endpoint, endpoint));
     match &principal.scopes {
-        Scopes::Granted(granted) if reads.scopes => granted.iter().for_each(|scope| {
-            let _ = write!(key, "{scope} ");
-        }),
-        Scopes::All if reads.scopes => key.push('\u{1}'),
-        _ => {}
+        Scopes::Granted(granted) => granted.iter().for_each(|scope| add('g', reads.scopes, scope)),
+        Scopes::All => add('*', reads.scopes, ""),
     }
+    principal.groups.names().for_each(|group| add('m', reads.groups, group));
     key
 }
 

@@ -160,7 +160,7 @@ impl<'s> Scene<'s> {
 mod tests {
     use std::time::SystemTime;
 
-    use gatewright_core::{Effects, PolicyObject, PolicyRequest, PolicyTool, Principal, Scopes};
+    use gatewright_core::{Effects, Groups, PolicyObject, PolicyRequest, PolicyTool, Principal, Scopes};
     use serde_json::json;
 
     use super::*;
@@ -179,6 +179,7 @@ mod tests {
         "context.arguments has deep && context.arguments.deep has inner",
         "context.arguments has n && principal.scopes.contains(\"crm:read\") && resource.destructive",
         "if context.arguments has n then context.arguments.n == 7 else principal has client",
+        "context.arguments has n && principal.groups.contains(\"ops\")",
         "context.calls < 3 && context.script == true && principal.subject == \"ada\"",
     ];
     /// Conditions that are left to Cedar, wholly or for some arguments.
@@ -203,7 +204,8 @@ mod tests {
             subject: "ada".into(),
             client_id: Some("desk".into()),
             scopes: Scopes::parse("crm:* shop"),
-            endpoint: None,
+            groups: Groups::new(["ops"]).unwrap(),
+            ..Principal::local()
         };
         let schema = json!({"properties": {"money": {"type": "number"}}});
         let effects = Effects { read_only: false, destructive: true, idempotent: false, open_world: false };

@@ -19,6 +19,7 @@ pub(crate) struct Reads {
     pub(crate) client: bool,
     pub(crate) endpoint: bool,
     pub(crate) scopes: bool,
+    pub(crate) groups: bool,
     /// Attributes of the object.
     pub(crate) name: bool,
     pub(crate) uri: bool,
@@ -104,6 +105,7 @@ impl Reads {
                 "client" => self.client = true,
                 "endpoint" => self.endpoint = true,
                 "scopes" => self.scopes = true,
+                "groups" => self.groups = true,
                 _ => self.subject = true,
             }
         } else if is_var(of, Var::Resource) {

@@ -163,6 +163,7 @@ fn definitions(arguments: Option<Json>) -> Json {
                 "subject": text(), "client": {"type": "String", "required": false},
                 "endpoint": {"type": "String", "required": false},
                 "scopes": {"type": "Set", "element": text()},
+                "groups": {"type": "Set", "element": text()},
             }}},
             "App": {},
             "Tool": {"memberOfTypes": ["App"], "shape": {"type": "Record", "attributes": {

@@ -81,6 +81,10 @@ pub(crate) fn user(id: &str, principal: &Principal, reads: &Reads) -> Entity {
         let scopes = scopes(&principal.scopes, reads).map(|scope| Value::from(scope.clone()));
         attributes.push(attribute("scopes", Value::set(scopes, None)));
     }
+    if reads.groups {
+        let groups = principal.groups.names().map(Value::from);
+        attributes.push(attribute("groups", Value::set(groups, None)));
+    }
     entity(uid(&NAMES.user, id), attributes, HashSet::new())
 }
 

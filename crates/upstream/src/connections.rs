@@ -346,7 +346,7 @@ mod tests {
             subject: subject.into(),
             client_id: None,
             scopes: Scopes::All,
-            endpoint: None,
+            ..Principal::local()
         })
     }
 

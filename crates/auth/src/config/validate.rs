@@ -1,5 +1,7 @@
 //! Validation of a configuration: the requirements without which a server does not start.
 
+use gatewright_core::Groups;
+
 use super::{AuthConfig, DEFAULT_SCOPE, Deployment, LoginMethod, LoginSource, Mode, StorageKind};
 use crate::{
     api_keys::SUBJECT_PREFIX,
@@ -214,6 +216,11 @@ impl AuthConfig {
                     &format!("local.users[{at}].username"),
                     "has line breaks or other control characters".into(),
                 );
+            }
+            if Groups::new(user.groups.iter().map(String::as_str)).is_none() {
+                let problem =
+                    format!("must be at most {} names of 1 to {} bytes", Groups::MOST, Groups::LONGEST);
+                say(&format!("local.users[{at}].groups"), problem);
             }
             let path = format!("local.users[{at}].passwordHash");
             match &user.password_hash {

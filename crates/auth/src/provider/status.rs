@@ -2,6 +2,8 @@
 //!
 //! The provider's tokens belong to the session that the login began. All clients that the user let in from that session share them.
 
+use gatewright_core::Groups;
+
 use super::{
     client::{LoginError, Provider},
     tokens::{ProviderTokens, load_tokens, save_tokens},
@@ -16,10 +18,10 @@ use crate::{
 };
 
 /// Status of a user at the provider.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum ProviderStatus {
-    /// The provider confirmed the user, now or a moment ago.
-    Confirmed,
+    /// The provider confirmed the user, now or a moment ago; with the groups that it then named, if it named the user again.
+    Confirmed(Option<Groups>),
     /// It refuses to, or cannot be asked any more: the user has to sign in again.
     Refused,
     /// It does not answer.
@@ -34,7 +36,7 @@ pub(crate) async fn status_of(
     grant: &Grant,
 ) -> Result<ProviderStatus, StoreError> {
     if !grant.sub.starts_with(PROVIDER_PREFIX) {
-        return Ok(ProviderStatus::Confirmed);
+        return Ok(ProviderStatus::Confirmed(None));
     }
     // A provider that is not configured any more confirms nobody.
     let Some(provider) = provider.filter(|provider| provider.issued(&grant.sub)) else {
@@ -51,7 +53,7 @@ pub(crate) async fn status_of(
         let status = match &stored {
             None => Some(ProviderStatus::Refused),
             Some(stored) if stored.refresh_token.is_none() => Some(status_by_age(ctx, grant)),
-            Some(stored) if stored.is_recent(ctx) => Some(ProviderStatus::Confirmed),
+            Some(stored) if stored.is_recent(ctx) => Some(ProviderStatus::Confirmed(stored.groups.clone())),
             Some(stored) if has_lock => {
                 Some(ask_provider(ctx, grants, provider, grant, session, stored).await?)
             }
@@ -73,7 +75,7 @@ pub(crate) async fn status_of(
 /// Returns the status of a user whom the provider cannot be asked about: the login counts as long as a session does.
 fn status_by_age(ctx: &Context, grant: &Grant) -> ProviderStatus {
     let end_ms = grant.issued_ms + ctx.config.session.absolute_ttl * 1000;
-    if ctx.clock.now_ms() < end_ms { ProviderStatus::Confirmed } else { ProviderStatus::Refused }
+    if ctx.clock.now_ms() < end_ms { ProviderStatus::Confirmed(None) } else { ProviderStatus::Refused }
 }
 
 async fn ask_provider(
@@ -89,7 +91,7 @@ async fn ask_provider(
         Ok(new) => {
             save_tokens(ctx, session, &new).await?;
             ctx.record_event("provider.confirmed", sub, client, None, None);
-            Ok(ProviderStatus::Confirmed)
+            Ok(ProviderStatus::Confirmed(new.groups))
         }
         Err(RefreshError::Refused(why)) => {
             tracing::info!(why, "the identity provider does not confirm a user any more");
@@ -138,6 +140,7 @@ impl Provider {
             Err(error) => return Err(RefreshError::Failed(error.to_string())),
         };
         let new = answer.tokens(&self.ctx).map_err(RefreshError::Failed)?;
+        let mut groups = stored.groups.clone();
         if let Some(id_token) = &answer.id_token {
             // The same user at the same issuer (OpenID Connect Core §12.2).
             let claims = self.verify_id_token(id_token, None).await.map_err(|why| match why {
@@ -148,10 +151,12 @@ impl Provider {
             if self.subject(named) != sub {
                 return Err(RefreshError::Refused("its answer is about somebody else".to_owned()));
             }
+            groups = Some(self.ctx.config.provider.groups(&claims));
         }
         // A provider that does not rotate leaves the field out (RFC 6749 §6).
         Ok(ProviderTokens {
             refresh_token: new.refresh_token.or_else(|| stored.refresh_token.clone()),
+            groups,
             ..new
         })
     }

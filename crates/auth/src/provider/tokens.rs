@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use gatewright_core::Groups;
 use serde::{Deserialize, Serialize};
 
 use crate::{
@@ -28,6 +29,9 @@ pub(crate) struct ProviderTokens {
     /// Time at which the provider last confirmed the user, in seconds.
     #[serde(default)]
     pub(super) checked_s: u64,
+    /// Groups of the last ID token that came with a refresh. None until there was one.
+    #[serde(default)]
+    pub(super) groups: Option<Groups>,
 }
 
 impl TokenResponse {
@@ -39,6 +43,7 @@ impl TokenResponse {
             refresh_token: self.refresh_token.clone().filter(|token| !token.is_empty()),
             expires_s: now_s + self.expires_in.unwrap_or(300),
             checked_s: now_s,
+            groups: None,
         })
     }
 }

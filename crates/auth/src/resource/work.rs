@@ -1,4 +1,4 @@
-//! Work that goes on without a request: the scopes that its owner has by then, and how long these are known.
+//! Work that goes on without a request: the scopes and groups that its owner has by then, and how long these are known.
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -13,8 +13,22 @@ use crate::{
 };
 
 impl ResourceServer {
+    /// Returns `principal` with the scopes and groups that it has now; `None` once its access has ended.
+    pub(super) async fn principal_of_work(
+        &self,
+        principal: &Principal,
+        since: SystemTime,
+    ) -> Result<Option<Principal>, RecordsError> {
+        let scopes = self.scopes_of_work(principal, since).await?;
+        let groups = match &self.resource.issuer {
+            TokenIssuer::BuiltIn(services) => services.grants.groups_now(principal),
+            TokenIssuer::External(_) => principal.groups.clone(),
+        };
+        Ok(scopes.map(|scopes| Principal { scopes, groups, ..principal.clone() }))
+    }
+
     /// Returns those of the scopes of `principal` that it has now; `None` once its access has ended.
-    pub(super) async fn scopes_of_work(
+    async fn scopes_of_work(
         &self,
         principal: &Principal,
         since: SystemTime,

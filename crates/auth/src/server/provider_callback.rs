@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use axum::{body::Body, extract::State, response::Response};
+use gatewright_core::Groups;
 use http::{HeaderMap, HeaderValue, Request, StatusCode, header, request::Parts};
 use serde_json::Value;
 
@@ -79,7 +80,8 @@ async fn come_back(services: &Services, parts: &Parts) -> Result<Response, Respo
         return Ok(error_redirect(services, &stored.request, Code::LoginRequired, text, StatusCode::FOUND));
     };
     let sub = provider.subject(text(&claims, "sub"));
-    let session = new_session(sub, &claims, auth_s, now_ms);
+    let groups = ctx.config.provider.groups(&claims);
+    let session = new_session(sub, &claims, groups, auth_s, now_ms);
     ctx.record_event("login.ok", Some(&session.sub), Some(&client), Some(ip), None);
     let response = signed_in(services, &parts.headers, &id, stored, &session).await.map_err(store_page)?;
     if let Some(session_id) = session_cookie(&response, &ctx.cookie_name("session")) {
@@ -105,7 +107,7 @@ fn text<'a>(claims: &'a Claims, name: &str) -> &'a str {
     claims.get(name).and_then(Value::as_str).unwrap_or_default()
 }
 
-fn new_session(sub: String, claims: &Claims, auth_s: u64, now_ms: u64) -> Session {
+fn new_session(sub: String, claims: &Claims, groups: Groups, auth_s: u64, now_ms: u64) -> Session {
     let claim = |name: &str| Some(pages::plain(text(claims, name), 254)).filter(|text| !text.is_empty());
     Session {
         name: pages::plain(text(claims, "name"), 80),
@@ -114,7 +116,7 @@ fn new_session(sub: String, claims: &Claims, auth_s: u64, now_ms: u64) -> Sessio
         started_ms: now_ms,
         seen_ms: now_ms,
         credential: None,
-        person: UserClaims { name: claim("name"), email: claim("email") },
+        person: UserClaims { name: claim("name"), email: claim("email"), groups },
     }
 }
 

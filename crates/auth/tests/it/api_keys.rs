@@ -13,7 +13,7 @@ use http::{Request, request::Parts};
 use secrecy::ExposeSecret as _;
 use serde_json::json;
 
-use crate::support::site::Site;
+use crate::support::{scopes_now, site::Site};
 
 const DAY: Duration = Duration::from_secs(86_400);
 
@@ -292,20 +292,24 @@ async fn work_without_a_request_goes_on_with_what_its_key_grants_until_that_is_r
     guard.replace_api_keys(&[ci]);
     let of_configuration = check(&guard, &key).await.unwrap();
     for caller in [&of_store, &of_configuration] {
-        assert_eq!(guard.scopes_now(caller, since()).await, Ok(Some(caller.scopes.clone())), "{caller:?}");
+        assert_eq!(scopes_now(&guard, caller, since()).await, Ok(Some(caller.scopes.clone())), "{caller:?}");
         let elsewhere = caller.clone().at(Some("team".into()));
-        assert_eq!(guard.scopes_now(&elsewhere, since()).await, Ok(None), "the key is for another endpoint");
+        assert_eq!(
+            scopes_now(&guard, &elsewhere, since()).await,
+            Ok(None),
+            "the key is for another endpoint"
+        );
     }
 
     let began = since();
     site.server.revoke_api_key("nightly").await.unwrap();
     guard.replace_api_keys(&[]);
     for caller in [&of_store, &of_configuration] {
-        assert_eq!(guard.scopes_now(caller, began).await, Ok(None), "{caller:?}");
+        assert_eq!(scopes_now(&guard, caller, began).await, Ok(None), "{caller:?}");
     }
     clock.advance(Duration::from_secs(1));
     stored(&site, "nightly", None).await;
-    assert_eq!(guard.scopes_now(&of_store, began).await, Ok(None), "another key has the name");
+    assert_eq!(scopes_now(&guard, &of_store, began).await, Ok(None), "another key has the name");
 }
 
 #[tokio::test]

@@ -11,7 +11,10 @@ use gatewright_core::{Authenticator as _, Scopes};
 use http::{Method, Request, header};
 use serde_json::{Value, json};
 
-use crate::support::site::{Answer, Browser, PASSWORD, SECRET, Site, ask, claims, form, password_hash, post};
+use crate::support::{
+    scopes_now,
+    site::{Answer, Browser, PASSWORD, SECRET, Site, ask, claims, form, password_hash, post},
+};
 
 /// A configuration in which alice may grant `read` only.
 fn alice_reads() -> Value {
@@ -212,18 +215,18 @@ async fn work_that_goes_on_without_a_token_keeps_what_a_token_would_keep_and_end
     ] {
         let (before, after) = before_and_after(json!({}), after).await;
         let (owner, guard) = (owner(&before).await, after.resource_server());
-        assert_eq!(guard.scopes_now(&owner, since(&before)).await, Ok(expected));
+        assert_eq!(scopes_now(&guard, &owner, since(&before)).await, Ok(expected));
     }
     let site = Site::new().await;
     let (owner, guard, before) = (owner(&site).await, site.resource_server(), since(&site));
     let local = gatewright_core::Principal::local();
-    assert_eq!(guard.scopes_now(&local, before).await, Ok(None), "begun while nobody had to authenticate");
+    assert_eq!(scopes_now(&guard, &local, before).await, Ok(None), "begun while nobody had to authenticate");
     site.server.revoke_user("user:alice").await.unwrap();
-    assert_eq!(guard.scopes_now(&owner, before).await, Ok(None), "an operator signed the user out");
+    assert_eq!(scopes_now(&guard, &owner, before).await, Ok(None), "an operator signed the user out");
     site.clock.advance(std::time::Duration::from_secs(2));
-    assert_eq!(guard.scopes_now(&owner, since(&site)).await, Ok(all.clone()), "begun after that");
+    assert_eq!(scopes_now(&guard, &owner, since(&site)).await, Ok(all.clone()), "begun after that");
     site.server.revoke_client("app").await.unwrap();
-    assert_eq!(guard.scopes_now(&owner, since(&site)).await, Ok(None));
+    assert_eq!(scopes_now(&guard, &owner, since(&site)).await, Ok(None));
 }
 
 #[tokio::test]

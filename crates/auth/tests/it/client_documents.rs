@@ -9,6 +9,7 @@ use http::Request;
 use serde_json::{Value, json};
 
 use crate::support::{
+    scopes_now,
     site::{Site, ask, merge},
     web::{Reply, Web},
 };
@@ -189,7 +190,7 @@ async fn an_access_token_loses_the_scopes_that_the_cached_document_dropped_and_n
     let parts = Request::post("/mcp").header("authorization", format!("Bearer {token}"));
     let caller = site.resource_server().authenticate(&parts.body(()).unwrap().into_parts().0).await.unwrap();
     assert!(caller.scopes.allows("read") && !caller.scopes.allows("write"), "{:?}", caller.scopes);
-    let work = site.resource_server().scopes_now(&caller, std::time::SystemTime::UNIX_EPOCH).await;
+    let work = scopes_now(&site.resource_server(), &caller, std::time::SystemTime::UNIX_EPOCH).await;
     assert!(!work.is_ok_and(|scopes| scopes.is_some_and(|scopes| scopes.allows("write"))));
 
     // A document that is not acceptable gives nothing back.

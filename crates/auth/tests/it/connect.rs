@@ -63,7 +63,7 @@ fn vault(site: &Site, web: &Web) -> UpstreamVault {
 }
 
 fn principal(subject: &str) -> Principal {
-    Principal { subject: subject.into(), client_id: None, scopes: Scopes::All, endpoint: None }
+    Principal { subject: subject.into(), client_id: None, scopes: Scopes::All, ..Principal::local() }
 }
 
 /// A site whose router has the vault's pages too.

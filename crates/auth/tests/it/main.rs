@@ -41,6 +41,8 @@ mod fuzz;
 #[cfg(test)]
 mod grant_refusals;
 #[cfg(test)]
+mod groups;
+#[cfg(test)]
 mod growth;
 #[cfg(test)]
 mod keys;

@@ -38,6 +38,9 @@ pub struct PolicyExplainArgs {
     /// Scope of the caller; can be repeated. Default all.
     #[arg(long = "scope", value_name = "SCOPE")]
     pub scopes: Vec<String>,
+    /// Group of the caller; can be repeated. Default none.
+    #[arg(long = "group", value_name = "GROUP")]
+    pub groups: Vec<String>,
     #[command(flatten)]
     pub object: PolicyObjectArgs,
     /// Arguments as a JSON object.

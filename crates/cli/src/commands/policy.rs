@@ -10,7 +10,7 @@ use std::{
 use anyhow::Context as _;
 use gatewright::{Principal, Running};
 use gatewright_core::{
-    Caller, Decision, Denied, PermittedTool, PolicyObject, PolicyRequest, Scopes, View, read_unique,
+    Caller, Decision, Denied, Groups, PermittedTool, PolicyObject, PolicyRequest, Scopes, View, read_unique,
     rmcp::model::JsonObject,
 };
 use gatewright_policy::{CedarPolicies, Explanation};
@@ -47,6 +47,7 @@ struct Case {
     endpoint: Option<String>,
     /// Default all.
     scopes: Option<Vec<String>>,
+    groups: Vec<String>,
     tool: Option<String>,
     resource: Option<String>,
     prompt: Option<String>,
@@ -96,6 +97,7 @@ async fn explain(args: PolicyExplainArgs) -> anyhow::Result<ExitCode> {
         client: args.client,
         endpoint: args.endpoint,
         scopes: Some(args.scopes).filter(|scopes| !scopes.is_empty()),
+        groups: args.groups,
         tool: args.object.tool,
         resource: args.object.resource,
         prompt: args.object.prompt,
@@ -132,11 +134,19 @@ async fn decide(
     running: &Running,
 ) -> anyhow::Result<Decided> {
     let scopes = case.scopes.as_ref().map_or(Scopes::All, |scopes| Scopes::parse(&scopes.join(" ")));
+    let groups = Groups::new(case.groups.iter().map(String::as_str)).ok_or_else(|| {
+        BadConfig(format!(
+            "a caller has at most {} groups, with names of 1 to {} bytes",
+            Groups::MOST,
+            Groups::LONGEST
+        ))
+    })?;
     let subject = case.subject.as_deref().unwrap_or("anonymous").into();
     let principal = Principal {
         subject,
         client_id: case.client.as_deref().map(Into::into),
         scopes,
+        groups,
         endpoint: case.endpoint.as_deref().map(Into::into),
     };
     let caller = Caller::new(principal);

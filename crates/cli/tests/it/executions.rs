@@ -77,7 +77,7 @@ async fn executions_are_listed_with_those_that_wait_first_and_shown_without_thei
         subject: "user:ada".into(),
         client_id: Some("desk".into()),
         scopes: Scopes::parse("crm:*"),
-        endpoint: None,
+        ..Principal::local()
     };
     let about = |title: &str| NewExecution { title: Some(title.to_owned()), ..NewExecution::default() };
     let waits = place.executions.create(&ada, about("refund\u{1b}[31m"), b"secret contents").await.unwrap();

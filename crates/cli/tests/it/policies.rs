@@ -69,7 +69,7 @@ fn the_documented_policies_decide_as_they_say() {
         json!({"tool": "crm:users_update", "arguments": arguments})
     };
     let send = json!({"tool": "billing:invoices_send", "arguments": {"id": "inv_0001"}});
-    let biller = json!({"subject": "bo@billing.example"});
+    let biller = json!({"subject": "bo", "groups": ["billing", "all staff"]});
     let (friday, night, sunday) = ("2026-07-31T14:30:00Z", "2026-07-31T22:30:00Z", "2026-08-02T14:30:00Z");
     let cases = [
         (set_price(100_000), biller.clone(), "permit", "base"),
@@ -81,10 +81,11 @@ fn the_documented_policies_decide_as_they_say() {
         (update(json!({"name": "A"})), json!({"client": "reader"}), "forbid", "reader-client"),
         (update(json!({"name": "A"})), json!({"client": "writer"}), "permit", "base"),
         (json!({"tool": "billing:products_list"}), json!({"subject": "ann"}), "forbid", "billing-team"),
+        (json!({"tool": "billing:products_list"}), json!({"groups": ["sales"]}), "forbid", "billing-team"),
         (json!({"tool": "billing:products_list"}), biller.clone(), "permit", "base"),
-        (send.clone(), json!({"subject": "bo@billing.example", "at": friday}), "permit", "base"),
-        (send.clone(), json!({"subject": "bo@billing.example", "at": night}), "forbid", "office-hours"),
-        (send.clone(), json!({"subject": "bo@billing.example", "at": sunday}), "forbid", "office-hours"),
+        (send.clone(), json!({"groups": ["billing"], "at": friday}), "permit", "base"),
+        (send.clone(), json!({"groups": ["billing"], "at": night}), "forbid", "office-hours"),
+        (send.clone(), json!({"groups": ["billing"], "at": sunday}), "forbid", "office-hours"),
         (update(json!({"email": "b@northwind.example"})), json!({}), "permit", "base"),
         (update(json!({"email": "b@elsewhere.example"})), json!({}), "forbid", "own-domain"),
         (update(json!({"role": "admin"})), json!({}), "ask", "new-admins"),
@@ -92,12 +93,7 @@ fn the_documented_policies_decide_as_they_say() {
         (update(json!({"name": "A"})), json!({"script": true, "calls": 19}), "permit", "base"),
         (update(json!({"name": "A"})), json!({"script": true, "calls": 20}), "ask", "long-scripts"),
         (json!({"tool": "crm:users_list"}), json!({"script": true, "calls": 99}), "permit", "base"),
-        (
-            send,
-            json!({"subject": "bo@billing.example", "at": friday, "script": true}),
-            "forbid",
-            "no-world-in-scripts",
-        ),
+        (send, json!({"groups": ["billing"], "at": friday, "script": true}), "forbid", "no-world-in-scripts"),
         (
             json!({"resource": "test://watched-resource"}),
             json!({"subject": "ann"}),
@@ -125,7 +121,7 @@ fn the_documented_policies_decide_as_they_say() {
     fs::write(&file, json!({"cases": cases}).to_string()).unwrap();
     let (code, text) = setup.run(&["policy", "test", file.to_str().unwrap()]);
     assert_eq!(code, 0, "{text}");
-    assert!(text.contains("24 cases passed"), "{text}");
+    assert!(text.contains("25 cases passed"), "{text}");
 }
 
 #[test]
@@ -154,14 +150,14 @@ fn explain_names_the_decision_and_every_policy_that_applies() {
         let tool = ["policy", "explain", "--tool", "billing:products_set_price", "--arguments", arguments];
         setup.run(&[&tool[..], more].concat())
     };
-    let (code, text) = explain(&["--subject", "bo@billing.example"]);
+    let (code, text) = explain(&["--group", "sales", "--group", "billing"]);
     assert_eq!(code, 0, "{text}");
     let lines: Vec<&str> = text.lines().collect();
     assert_eq!(lines[0], "ask by large-prices: Price over 1,000.00");
     assert!(lines[1].starts_with("  permit base (rules.cedar:1)"), "{text}");
     assert!(lines[2].starts_with("  ask large-prices (rules.cedar:"), "{text}");
 
-    let (_, text) = explain(&["--subject", "ann", "--json"]);
+    let (_, text) = explain(&["--group", "sales", "--json"]);
     let body: Value = serde_json::from_str(&text).unwrap_or_else(|_| panic!("{text}"));
     assert_eq!((&body["decision"], &body["policy"]), (&json!("forbid"), &json!("billing-team")));
 
@@ -170,6 +166,8 @@ fn explain_names_the_decision_and_every_policy_that_applies() {
         text.starts_with("forbid: the caller lacks the scope billing:write; policies are not asked"),
         "{text}"
     );
+    let (code, text) = explain(&["--group", ""]);
+    assert!(code == 2 && text.contains("at most 200 groups, with names of 1 to 256 bytes"), "{text}");
     let (code, text) = setup.run(&["policy", "explain", "--tool", "crm:users_get", "--arguments", "{}"]);
     assert_eq!(code, 2, "{text}");
     assert!(text.contains("the arguments do not fit the tool"), "{text}");
@@ -235,6 +233,11 @@ fn check_names_what_policies_get_wrong_with_file_line_and_advice() {
             "permit (principal, action, resource)\nwhen { principal.subjekt == \"ann\" };",
             2,
             &["subjekt", "subject"],
+        ),
+        (
+            "permit (principal, action, resource)\nwhen { principal.group.contains(\"ops\") };",
+            2,
+            &["group", "groups"],
         ),
         ("permit (principal, action == Action::\"cal\", resource);", 1, &["Action::\"cal\"", "call"]),
         (

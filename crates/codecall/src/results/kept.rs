@@ -7,7 +7,7 @@ use std::{
 };
 
 use gatewright_core::{
-    Caller, Principal, Scopes,
+    Caller, Groups, Principal, Scopes,
     rmcp::model::{ReadResourceResult, ResourceContents},
 };
 
@@ -47,19 +47,20 @@ impl Kept {
     }
 }
 
-/// Subject, client and endpoint, and the scopes that they had: another client of the same user is another owner.
+/// Subject, client and endpoint, and the scopes and groups that they had: another client of the same user is another owner.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Owner {
     subject: Arc<str>,
     client: Option<Arc<str>>,
     endpoint: Option<Arc<str>>,
     scopes: Scopes,
+    groups: Groups,
 }
 
 impl Owner {
     pub(crate) fn of(caller: &Caller) -> Self {
-        let Principal { subject, client_id, scopes, endpoint } = Principal::clone(caller.principal());
-        Self { subject, client: client_id, endpoint, scopes }
+        let Principal { subject, client_id, scopes, groups, endpoint } = Principal::clone(caller.principal());
+        Self { subject, client: client_id, endpoint, scopes, groups }
     }
 
     /// Returns `true` if results of both count together: a user may register any number of clients.
@@ -67,14 +68,15 @@ impl Owner {
         self.subject == other.subject
     }
 
-    /// Returns `true` if `reader` may read what this owner's calls returned: it has every scope that they were made with.
+    /// Returns `true` if `reader` may read what this owner's calls returned: it has every scope and is in every group that they were
+    /// made with.
     fn lets_read(&self, reader: &Self) -> bool {
         let has_all = match &self.scopes {
             Scopes::All => reader.scopes == Scopes::All,
             Scopes::Granted(scopes) => scopes.iter().all(|scope| reader.scopes.allows(scope)),
         };
         let named = |one: &Self| (one.subject.clone(), one.client.clone(), one.endpoint.clone());
-        named(self) == named(reader) && has_all
+        named(self) == named(reader) && has_all && reader.groups.contains_all(&self.groups)
     }
 }
 
@@ -164,7 +166,13 @@ mod tests {
     use super::*;
 
     fn owner(subject: &str, client: Option<&str>) -> Owner {
-        Owner { subject: subject.into(), client: client.map(Into::into), endpoint: None, scopes: Scopes::All }
+        Owner {
+            subject: subject.into(),
+            client: client.map(Into::into),
+            endpoint: None,
+            scopes: Scopes::All,
+            groups: Groups::default(),
+        }
     }
 
     #[test]

@@ -60,7 +60,7 @@ const PARK: Duration = Duration::from_secs(5);
 
 /// The owner of an execution that is to go on without a request.
 pub(super) enum OwnerNow {
-    /// With the scopes that it has now of those that it had.
+    /// With the scopes that it has now of those that it had, and its groups of now.
     May(Principal),
     /// Its access has ended.
     Ended,
@@ -91,8 +91,7 @@ impl Background {
         let Some(owners) = self.owners.get() else { return Ok(OwnerNow::May(owner.clone())) };
         let owners = owners.upgrade().ok_or(ExecutionError::Unavailable)?;
         let since = UNIX_EPOCH + Duration::from_millis(head.created_ms);
-        let scopes = owners.scopes_now(owner, since).await?;
-        Ok(scopes.map_or(OwnerNow::Ended, |scopes| OwnerNow::May(Principal { scopes, ..owner.clone() })))
+        Ok(owners.principal_now(owner, since).await?.map_or(OwnerNow::Ended, OwnerNow::May))
     }
 
     /// The context of a request that nobody waits for.

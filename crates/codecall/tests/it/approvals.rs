@@ -30,7 +30,8 @@ async fn served() -> (Served, Asking) {
 }
 
 pub(crate) async fn client(served: &Served, person: &Person, modern: bool) -> Client {
-    let principal = Principal { subject: "ada".into(), client_id: None, scopes: Scopes::All, endpoint: None };
+    let principal =
+        Principal { subject: "ada".into(), client_id: None, scopes: Scopes::All, ..Principal::local() };
     served.connect_in(principal, person.clone(), lifecycle(modern)).await
 }
 

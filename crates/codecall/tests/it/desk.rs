@@ -150,7 +150,7 @@ pub(crate) async fn client(config: Value, scopes: &str) -> Client {
         subject: "ada".into(),
         client_id: Some("editor".into()),
         scopes: Scopes::parse(scopes),
-        endpoint: None,
+        ..Principal::local()
     };
     let notes = Notes::default();
     Client { service: served.connect(principal, notes.clone()).await, notes, _served: served }

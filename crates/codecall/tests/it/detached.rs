@@ -90,7 +90,7 @@ impl ClientHandler for Follower {
 
 pub(crate) async fn follower(served: &Served, subject: &str) -> RunningService<RoleClient, Follower> {
     let principal =
-        Principal { subject: subject.into(), client_id: None, scopes: Scopes::All, endpoint: None };
+        Principal { subject: subject.into(), client_id: None, scopes: Scopes::All, ..Principal::local() };
     let lifecycle = ClientLifecycleMode::Discover { preferred_versions: vec![ProtocolVersion::LATEST] };
     served.connect_in(principal, Follower, lifecycle).await
 }

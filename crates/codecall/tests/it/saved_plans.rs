@@ -158,7 +158,7 @@ async fn a_plan_has_the_rights_of_its_caller_and_no_others() {
             subject: "ada".into(),
             client_id: None,
             scopes: Scopes::parse(scopes),
-            endpoint: None,
+            ..Principal::local()
         };
         Client(planned.served.connect(principal, ()).await)
     };

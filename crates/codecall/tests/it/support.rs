@@ -200,7 +200,7 @@ impl Served {
     /// A client of `subject` that answers requests with `handler`.
     pub async fn client_with<H: ClientHandler>(&self, subject: &str, handler: H) -> Client<H> {
         let principal =
-            Principal { subject: subject.into(), client_id: None, scopes: Scopes::All, endpoint: None };
+            Principal { subject: subject.into(), client_id: None, scopes: Scopes::All, ..Principal::local() };
         Client(self.connect(principal, handler).await)
     }
 }

@@ -145,7 +145,7 @@ pub(crate) async fn served() -> (Served, Asking) {
 }
 
 pub(crate) fn principal(subject: &str) -> Principal {
-    Principal { subject: subject.into(), client_id: None, scopes: Scopes::All, endpoint: None }
+    Principal { subject: subject.into(), client_id: None, scopes: Scopes::All, ..Principal::local() }
 }
 
 /// A client of the era without sessions.

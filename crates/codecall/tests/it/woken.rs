@@ -9,7 +9,8 @@ use gatewright_agentscript::PoolConfig;
 use gatewright_codecall::{CodeCallConfig, Mode};
 use gatewright_core::{
     App, AppOptions, Approval, ApprovalDuration, ApprovalStore, Approvals, Approver, AuthRefusal,
-    Authenticator, LocalApp, MemoryRecords, Policies, Principal, RecordsError, Scopes, SealKey, ToolOverride,
+    Authenticator, Decision, Forbidden, Groups, LocalApp, MemoryRecords, Policies, PolicyEngine,
+    PolicyObject, PolicyRequest, Principal, RecordsError, Scopes, SealKey, ToolOverride,
 };
 use gatewright_executions::{Execution, Executions, ExecutionsConfig, Reader, State, WaitKind};
 use serde_json::{Value, json};
@@ -261,12 +262,13 @@ async fn an_approval_that_nobody_gives_in_time_is_denied_to_a_run_in_the_backgro
 /// Knows what an owner may do now, and how long those may be trusted of whom nothing but a token is known.
 struct Owners {
     now: Mutex<Result<Option<Scopes>, RecordsError>>,
+    groups: Mutex<Groups>,
     until: Mutex<Option<SystemTime>>,
 }
 
 impl Owners {
     fn new(now: Result<Option<Scopes>, RecordsError>) -> Arc<Self> {
-        Arc::new(Self { now: Mutex::new(now), until: Mutex::default() })
+        Arc::new(Self { now: Mutex::new(now), groups: Mutex::default(), until: Mutex::default() })
     }
 
     /// Its owner shows tokens that end at `until` from now on.
@@ -283,14 +285,16 @@ impl Authenticator for Owners {
         unreachable!("nobody comes over HTTP")
     }
 
-    fn scopes_now<'a>(
+    fn principal_now<'a>(
         &'a self,
         principal: &'a Principal,
         since: SystemTime,
-    ) -> futures::future::BoxFuture<'a, Result<Option<Scopes>, RecordsError>> {
+    ) -> futures::future::BoxFuture<'a, Result<Option<Principal>, RecordsError>> {
         assert_eq!(&*principal.subject, "ada");
         assert!(since <= SystemTime::now());
-        Box::pin(std::future::ready(self.now.lock().unwrap().clone()))
+        let groups = self.groups.lock().unwrap().clone();
+        let known = |scopes| Principal { scopes, groups, ..principal.clone() };
+        Box::pin(std::future::ready(self.now.lock().unwrap().clone().map(|scopes| scopes.map(known))))
     }
 
     fn work_until<'a>(
@@ -360,6 +364,79 @@ async fn a_run_whose_approval_is_given_goes_on_with_what_its_owner_may_do_by_the
     assert_eq!(shared.app.effects.load(Ordering::SeqCst), 0);
 }
 
+/// Permits `effect` to the group `ops` only.
+#[derive(Debug)]
+struct OfGroup;
+
+impl PolicyEngine for OfGroup {
+    fn decide(&self, request: &PolicyRequest<'_>) -> Decision {
+        match request.object {
+            PolicyObject::Tool(tool) if tool.name == "app:effect" => {
+                match request.principal.groups.names().any(|group| group == "ops") {
+                    true => Decision::Permit,
+                    false => Decision::Forbid(Forbidden::Policy("ops".into())),
+                }
+            }
+            _ => Decision::Permit,
+        }
+    }
+
+    fn may_permit(&self, _: &Principal, _: &PolicyObject<'_>) -> bool {
+        true
+    }
+}
+
+fn in_groups(names: &[&str]) -> Principal {
+    Principal { groups: Groups::new(names.iter().copied()).unwrap(), ..principal_of("*") }
+}
+
+#[tokio::test]
+async fn policies_decide_by_the_groups_that_an_owner_is_in_when_its_run_goes_on() {
+    for (before, after, expected) in [
+        (in_groups(&["ops"]), in_groups(&["dev", "ops"]), json!(1)),
+        (in_groups(&["ops"]), in_groups(&["dev"]), json!("ACCESS_DENIED")),
+        (in_groups(&[]), in_groups(&["ops"]), json!(1)),
+    ] {
+        let shared = Shared::new();
+        let first = shared.instance(None, None).await;
+        let id = detach(&Client(first.connect(before.clone(), ()).await), HELD).await;
+        shared.app.held.notified().await;
+        first.code_call.close().await;
+        assert_eq!(shared.executions.head(&id, Reader::Operator).await.unwrap().owner, before);
+        let owners = Owners::new(Err(RecordsError::Unavailable));
+        *owners.groups.lock().unwrap() = after.groups.clone();
+        let known: Arc<dyn Authenticator> = owners.clone();
+        let second = shared.instance(None, Some(&known)).await;
+        let policies = Policies { engine: Some(Arc::new(OfGroup)), approvals: Approvals::default() };
+        second.gateway.registry().set_policies(Some(policies));
+        *owners.now.lock().unwrap() = Ok(Some(before.scopes));
+        shared.until(&id, State::Ended).await;
+        let told =
+            Client(second.connect(after, ()).await).body("codecall:execute", json!({"resume": id})).await;
+        assert_eq!(told["result"], expected, "{told}");
+    }
+}
+
+#[tokio::test]
+async fn policies_decide_by_the_groups_of_the_request_that_resumes_a_run() {
+    for (groups, expected) in [(&["ops"][..], json!(1)), (&["dev"], json!("ACCESS_DENIED"))] {
+        let shared = Shared::new();
+        let served = shared.instance(Some(Approvals::default()), None).await;
+        let approvals = Approvals { writes: Some(Approval::Ask), ..Approvals::default() };
+        let policies = Policies { engine: Some(Arc::new(OfGroup)), approvals };
+        served.gateway.registry().set_policies(Some(policies));
+        let client = Client(served.connect(in_groups(&["ops"]), ()).await);
+        let begun = client.body("codecall:execute", json!({"script": CAUGHT})).await;
+        assert_eq!(begun["error"]["code"], "APPROVAL_REQUIRED", "{begun}");
+        let store = served.gateway.invoker().approvals();
+        let by = Approver::Operator("ops");
+        store.decide(&waiting(store).await, Some(ApprovalDuration::Once), by).await.unwrap();
+        let later = Client(served.connect(in_groups(groups), ()).await);
+        let told = later.body("codecall:execute", json!({"resume": begun["executionId"]})).await;
+        assert_eq!(told["result"], expected, "{told}");
+    }
+}
+
 #[tokio::test]
 async fn a_run_whose_token_has_expired_and_whose_instance_is_gone_waits_for_its_owner() {
     let hour = Duration::from_secs(3_600);
@@ -390,7 +467,7 @@ async fn a_run_whose_token_has_expired_and_whose_instance_is_gone_waits_for_its_
 }
 
 fn principal_of(scopes: &str) -> Principal {
-    Principal { subject: "ada".into(), client_id: None, scopes: Scopes::parse(scopes), endpoint: None }
+    Principal { subject: "ada".into(), client_id: None, scopes: Scopes::parse(scopes), ..Principal::local() }
 }
 
 #[tokio::test]

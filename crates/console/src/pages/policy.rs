@@ -3,7 +3,7 @@
 use std::{collections::HashSet, sync::Arc, time::SystemTime};
 
 use gatewright_core::{
-    Decision, MatchedPolicy, PolicyRequest, Principal, Scopes, ToolEntry, rmcp::model::JsonObject,
+    Decision, Groups, MatchedPolicy, PolicyRequest, Principal, Scopes, ToolEntry, rmcp::model::JsonObject,
 };
 use maud::{Markup, html};
 use serde::Deserialize;
@@ -24,16 +24,23 @@ pub(crate) struct Asked {
     client: String,
     /// Separated by spaces; `*` for all.
     scopes: String,
+    /// Separated by commas.
+    groups: String,
 }
 
 impl Asked {
     fn principal(&self) -> Option<Principal> {
         let named = |text: &str| Some(text.trim()).filter(|text| !text.is_empty()).map(Arc::<str>::from);
         let (subject, client_id) = (named(&self.subject), named(&self.client));
-        (subject.is_some() || client_id.is_some() || !self.scopes.trim().is_empty()).then(|| Principal {
+        let groups = self.groups.split(',').map(str::trim).filter(|name| !name.is_empty());
+        let groups = Groups::new(groups).unwrap_or_default();
+        let is_asked =
+            subject.is_some() || client_id.is_some() || !self.scopes.trim().is_empty() || !groups.is_empty();
+        is_asked.then(|| Principal {
             subject: subject.unwrap_or_else(|| "anonymous".into()),
             client_id,
             scopes: Scopes::parse(self.scopes.trim()),
+            groups,
             endpoint: None,
         })
     }
@@ -61,6 +68,7 @@ pub(crate) fn section(state: &ConsoleState, tool: &ToolEntry, asked: &Asked) -> 
                     div { label for="who-subject" { "Subject" } input #who-subject name="subject" maxlength="200" value=(asked.subject); }
                     div { label for="who-client" { "Client" } input #who-client name="client" maxlength="200" value=(asked.client); }
                     div { label for="who-scopes" { "Scopes" } input #who-scopes name="scopes" maxlength="2000" value=(asked.scopes); }
+                    div { label for="who-groups" { "Groups" } input #who-groups name="groups" maxlength="2000" value=(asked.groups); }
                     button { "Ask" }
                 }
                 @if let Some(principal) = &principal { (answer(state, tool, principal)) }

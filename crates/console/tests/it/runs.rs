@@ -21,7 +21,7 @@ async fn runs_that_wait_come_first_and_hostile_texts_stay_text() {
         subject: HOSTILE.into(),
         client_id: Some(HOSTILE.into()),
         scopes: Scopes::parse(HOSTILE),
-        endpoint: None,
+        ..Principal::local()
     };
     let running = executions.create(&owner, named("in the background"), b"the contents").await.unwrap();
     let lease = executions.create(&owner, named(HOSTILE), b"the contents").await.unwrap();

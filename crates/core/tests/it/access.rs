@@ -162,7 +162,7 @@ pub(crate) fn granted(subject: &str, scopes: &str) -> Principal {
         subject: subject.into(),
         client_id: Some("desk".into()),
         scopes: Scopes::parse(scopes),
-        endpoint: None,
+        ..Principal::local()
     }
 }
 

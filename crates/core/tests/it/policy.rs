@@ -3,8 +3,9 @@
 use std::sync::{Arc, Mutex};
 
 use gatewright_core::{
-    AppOptions, Approval, Approvals, Approved, Caller, Decision, Forbidden, Gateway, InvokeError, METHODS,
-    Policies, PolicyEngine, PolicyObject, PolicyRequest, Principal, RequestDigest, ScriptRun, ToolOverride,
+    AppOptions, Approval, Approvals, Approved, Caller, Decision, Forbidden, Gateway, Groups, InvokeError,
+    METHODS, Policies, PolicyEngine, PolicyObject, PolicyRequest, Principal, RequestDigest, ScriptRun,
+    ToolOverride,
     rmcp::{
         RoleServer,
         model::{CallToolRequestParams, CallToolResponse, JsonObject, RequestId},
@@ -154,6 +155,49 @@ async fn completions_of_a_template_leave_out_what_policies_let_nobody_read() {
     let policies = Policies { engine: Some(Arc::new(NoSecret)), approvals: Approvals::default() };
     gateway.registry().set_policies(Some(policies));
     assert_eq!(values().await, json!([]));
+}
+
+/// Permits what it is about to the group `keepers` only.
+#[derive(Debug)]
+struct Keepers;
+
+impl PolicyEngine for Keepers {
+    fn decide(&self, request: &PolicyRequest<'_>) -> Decision {
+        match self.may_permit(request.principal, &request.object) {
+            true => Decision::Permit,
+            false => Decision::Forbid(Forbidden::Policy("keepers".into())),
+        }
+    }
+
+    fn may_permit(&self, principal: &Principal, _: &PolicyObject<'_>) -> bool {
+        principal.groups.names().any(|group| group == "keepers")
+    }
+}
+
+#[tokio::test]
+async fn each_caller_is_shown_what_its_own_groups_permit() {
+    let gateway = gateway(AppOptions::default()).await;
+    let policies = Policies { engine: Some(Arc::new(Keepers)), approvals: Approvals::default() };
+    gateway.registry().set_policies(Some(policies));
+    let of = |groups: &[&str]| {
+        let groups = Groups::new(groups.iter().copied()).unwrap();
+        Principal { groups, ..granted("ada", "*") }
+    };
+    let lists = ["tools", "resources", "resources/templates", "prompts"];
+    // One subject and client, with other groups each time.
+    for (groups, is_shown) in
+        [(&["keepers"][..], true), (&[], false), (&["keeper", "Keepers"], false), (&["a", "keepers"], true)]
+    {
+        let client = client(&gateway, of(groups), true).await;
+        for list in lists {
+            let answer = ask(&client, &format!("{list}/list"), json!({})).await.unwrap();
+            let items = answer.as_object().unwrap().values().find_map(Value::as_array).unwrap();
+            assert_eq!(!items.is_empty(), is_shown, "{list} {groups:?}: {answer}");
+        }
+        let call = json!({"name": "vault_open", "arguments": {"a": 1}});
+        let called = ask(&client, "tools/call", call).await;
+        assert_eq!(called.is_ok_and(|result| result["isError"] != true), is_shown, "{groups:?}");
+    }
 }
 
 #[tokio::test]

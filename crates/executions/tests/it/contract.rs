@@ -1,6 +1,6 @@
 //! Checks that executions pass in every store, with two instances.
 
-use gatewright_core::{Principal, Scopes};
+use gatewright_core::{Groups, Principal, Scopes};
 use gatewright_executions::{
     CallCounts, Ending, ExecutionError, Executions, ExecutionsConfig, NewExecution, Reader, State, WaitKind,
     WaitingFor,
@@ -56,13 +56,15 @@ async fn a_run_waits_and_goes_on_at_another_instance([a, b]: &[Executions; 2]) {
     assert!(b.list(owner, None, 10).await.unwrap().is_empty());
 }
 
-async fn an_owner_who_shows_another_token_leaves_its_scopes_and_its_end([a, b]: &[Executions; 2]) {
-    let ada = principal("kim", Some("desk"));
+async fn an_owner_who_shows_another_token_leaves_its_scopes_its_groups_and_its_end([a, b]: &[Executions; 2]) {
+    let groups = |names: &[&str]| Groups::new(names.iter().copied()).unwrap();
+    let ada = Principal { groups: groups(&["ops", "team a"]), ..principal("kim", Some("desk")) };
     let about = NewExecution { until_ms: Some(7), ..detached() };
     let lease = a.create(&ada, about, b"start").await.unwrap();
     let id = lease.id().to_string();
     lease.wait(&[], calls(0)).await.unwrap();
-    let now = Principal { scopes: Scopes::parse("crm:*"), ..ada.clone() };
+    assert_eq!(b.head(&id, Reader::Owner(&ada)).await.unwrap().owner, ada);
+    let now = Principal { scopes: Scopes::parse("crm:*"), groups: groups(&["team a"]), ..ada.clone() };
     let eve = principal("eve", Some("desk"));
     assert_eq!(b.acquire_until(&id, &eve, 9).await.unwrap_err(), ExecutionError::NotFound);
     let (lease, found) = b.acquire_until(&id, &now, 8).await.unwrap();
@@ -255,7 +257,7 @@ async fn a_cancelled_execution_has_ended_and_its_holder_stops([a, b]: &[Executio
 
 async fn all(instances: &[Executions; 2]) {
     a_run_waits_and_goes_on_at_another_instance(instances).await;
-    an_owner_who_shows_another_token_leaves_its_scopes_and_its_end(instances).await;
+    an_owner_who_shows_another_token_leaves_its_scopes_its_groups_and_its_end(instances).await;
     only_the_owner_and_operators_see_an_execution(instances).await;
     an_execution_belongs_to_the_endpoint_where_it_was_begun(instances).await;
     the_journal_is_for_tokens_with_all_scopes_that_it_began_with(instances).await;

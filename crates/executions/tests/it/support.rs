@@ -17,7 +17,7 @@ pub(crate) fn principal(subject: &str, client: Option<&str>) -> Principal {
         subject: subject.into(),
         client_id: client.map(Into::into),
         scopes: Scopes::parse("crm:read crm:write"),
-        endpoint: None,
+        ..Principal::local()
     }
 }
 

@@ -199,7 +199,7 @@ mod tests {
             subject: subject.into(),
             client_id: client.map(Into::into),
             scopes: Scopes::All,
-            endpoint: None,
+            ..Principal::local()
         }
     }
 

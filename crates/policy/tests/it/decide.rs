@@ -3,8 +3,8 @@
 use std::{sync::Arc, time::SystemTime};
 
 use gatewright_core::{
-    AppOptions, Caller, Decision, Forbidden, LocalApp, PermittedTool, PolicyEngine as _, PolicyObject,
-    PolicyRequest, PolicyResource, Principal, Registry, Scopes, ToolNames,
+    AppOptions, Caller, Decision, Forbidden, Groups, LocalApp, PermittedTool, PolicyEngine as _,
+    PolicyObject, PolicyRequest, PolicyResource, Principal, Registry, Scopes, ToolNames,
     rmcp::{
         ErrorData, RoleServer, ServerHandler,
         model::{ListToolsResult, PaginatedRequestParams, ServerCapabilities, ServerConfig, Tool},
@@ -47,7 +47,7 @@ pub(crate) fn caller(subject: &str, client: Option<&str>, scopes: &str) -> Princ
         subject: subject.into(),
         client_id: client.map(Into::into),
         scopes: Scopes::parse(scopes),
-        endpoint: None,
+        ..Principal::local()
     }
 }
 
@@ -205,6 +205,94 @@ async fn callers_are_told_apart_by_all_that_policies_look_at() {
         (caller("root", Some("other"), ""), 3),
     ] {
         assert_eq!(bank.listed(&caller).len(), listed, "{caller:?}");
+    }
+}
+
+fn member(groups: &[&str]) -> Principal {
+    Principal { groups: Groups::new(groups.iter().copied()).unwrap(), ..caller("ada", None, "") }
+}
+
+#[tokio::test]
+async fn groups_decide_and_lists_show_each_caller_what_its_own_groups_permit() {
+    let bank = Bank::new(
+        "@id(\"all\") permit (principal, action, resource == Tool::\"bank:balance\");
+         @id(\"tellers\") permit (principal, action, resource == Tool::\"bank:transfer\") when { principal.groups.contains(\"tellers\") };
+         @id(\"bosses\") permit (principal, action, resource == Tool::\"bank:close\")
+         when { principal.groups.containsAny([\"bosses\", \"owners of it\"]) && context.calls == 0 };
+         @id(\"guests\") forbid (principal, action, resource) when { principal.groups.contains(\"guests\") };",
+    )
+    .await;
+    let all = ["balance", "transfer", "close"];
+    // Twice, as the second time is looked up.
+    for _ in 0..2 {
+        for (groups, listed) in [
+            (&[] as &[&str], &all[..1]),
+            (&["tellers"], &all[..2]),
+            (&["tellers", "bosses"], &all[..]),
+            (&["owners of it", "tellers"], &all[..]),
+            // Nothing but whole names counts.
+            (&["tellers bosses", "owners", "of", "it", "Tellers"], &all[..1]),
+            (&["tellers", "guests"], &all[..0]),
+        ] {
+            assert_eq!(bank.listed(&member(groups)), listed, "{groups:?}");
+        }
+    }
+    assert_eq!(bank.decide(&member(&["tellers"]), "transfer", json!({})), "permit");
+    assert_eq!(bank.decide(&member(&[]), "transfer", json!({})), "not permitted");
+    assert_eq!(bank.decide(&member(&["bosses"]), "close", json!({})), "permit");
+    assert_eq!(bank.decide(&member(&["tellers", "guests"]), "transfer", json!({})), "forbid guests");
+}
+
+#[tokio::test]
+async fn no_scope_puts_a_caller_in_a_group_and_no_group_stands_for_a_scope() {
+    let bank = Bank::new(
+        "permit (principal, action, resource == Tool::\"bank:balance\") when { principal.groups.contains(\"ops\") };
+         permit (principal, action, resource == Tool::\"bank:close\") when { principal.scopes.contains(\"ops\") };",
+    )
+    .await;
+    assert_eq!(bank.listed(&Principal::local()), ["close"]);
+    assert_eq!(bank.listed(&caller("ada", None, "*")), ["close"]);
+    assert_eq!(bank.listed(&caller("ada", None, "ops")), ["close"]);
+    assert_eq!(bank.listed(&member(&["ops"])), ["balance"]);
+    assert!(bank.listed(&member(&["*"])).is_empty());
+}
+
+#[tokio::test]
+async fn callers_whose_attributes_run_into_each_other_when_joined_are_told_apart() {
+    let bank = Bank::new(
+        "permit (principal, action, resource) when { principal.scopes.contains(\"a\") };
+         permit (principal, action, resource) when { principal has client && principal.client == \"c\" && principal.groups.contains(\"g\") };",
+    )
+    .await;
+    let joined = |scope: &str| Scopes::Granted([scope.to_owned()].into());
+    let of_groups =
+        |client: &str, groups: &[&str]| Principal { client_id: Some(client.into()), ..member(groups) };
+    for (principal, may) in [
+        (caller("ada", None, "a b"), true),
+        (Principal { scopes: joined("a b"), ..caller("ada", None, "") }, false),
+        (Principal { scopes: joined("b a "), ..caller("ada", None, "") }, false),
+        (of_groups("c", &["g", "h"]), true),
+        (of_groups("c", &["g h"]), false),
+        (of_groups("c1:g", &[]), false),
+        (of_groups("cm1:g", &[]), false),
+        (of_groups("c\0g", &[]), false),
+    ] {
+        assert_eq!(bank.listed(&principal).len(), if may { 3 } else { 0 }, "{principal:?}");
+    }
+}
+
+#[test]
+fn the_schema_knows_groups_as_a_set_of_strings() {
+    for (condition, is_right) in [
+        ("principal.groups.contains(\"ops\")", true),
+        ("principal.groups.containsAll([\"ops\", \"dev\"])", true),
+        ("principal.group.contains(\"ops\")", false),
+        ("principal.groups == \"ops\"", false),
+        ("principal.groups.contains(7)", false),
+    ] {
+        let policies = read(&format!("permit (principal, action, resource) when {{ {condition} }};"));
+        let found = policies.check(None);
+        assert_eq!(found.is_empty(), is_right, "{condition}: {found:?}");
     }
 }
 

@@ -7,7 +7,7 @@ use std::{collections::BTreeSet, sync::Arc};
 
 use aws_lc_rs::hkdf::Prk;
 use bytes::Bytes;
-use gatewright_core::{AccessMode, Principal, Scopes};
+use gatewright_core::{AccessMode, Groups, Principal, Scopes};
 use http::{HeaderMap, HeaderName, HeaderValue};
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 
@@ -107,19 +107,27 @@ pub(super) struct Who {
     /// None is [`Scopes::All`].
     scopes: Option<BTreeSet<String>>,
     #[serde(default)]
+    groups: Groups,
+    #[serde(default)]
     endpoint: Option<String>,
 }
 
 impl From<&Principal> for Who {
     fn from(principal: &Principal) -> Self {
         // Named one by one: a new field of a principal must be carried too.
-        let Principal { subject, client_id, scopes, endpoint } = principal;
+        let Principal { subject, client_id, scopes, groups, endpoint } = principal;
         let scopes = match scopes {
             Scopes::All => None,
             Scopes::Granted(scopes) => Some(scopes.clone()),
         };
         let owned = |text: &Option<Arc<str>>| text.as_deref().map(str::to_owned);
-        Self { subject: subject.to_string(), client_id: owned(client_id), scopes, endpoint: owned(endpoint) }
+        Self {
+            subject: subject.to_string(),
+            client_id: owned(client_id),
+            scopes,
+            groups: groups.clone(),
+            endpoint: owned(endpoint),
+        }
     }
 }
 
@@ -129,6 +137,7 @@ impl From<Who> for Principal {
             subject: who.subject.into(),
             client_id: who.client_id.map(Into::into),
             scopes: who.scopes.map_or(Scopes::All, Scopes::Granted),
+            groups: who.groups,
             endpoint: who.endpoint.map(Into::into),
         }
     }
@@ -307,6 +316,7 @@ mod tests {
             subject: "ada".into(),
             client_id: Some("desk".into()),
             scopes: Scopes::parse("crm:read"),
+            groups: Groups::new(["sales", "team a"]).unwrap(),
             endpoint: Some("support".into()),
         };
         for principal in [ada.clone(), ada.at(None), Principal::local()] {

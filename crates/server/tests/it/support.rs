@@ -116,7 +116,7 @@ impl Authenticator for Believing {
                     subject: name.into(),
                     client_id: Some("test".into()),
                     scopes: gatewright_core::Scopes::parse("crm:read"),
-                    endpoint: None,
+                    ..Principal::local()
                 }),
                 None => Err(refusal(StatusCode::UNAUTHORIZED, "Bearer")),
             }

@@ -127,7 +127,7 @@ impl Reader {
             subject: subject.into(),
             client_id: Some(client.into()),
             scopes: Scopes::parse("notes"),
-            endpoint: None,
+            ..Principal::local()
         };
         let older = bench.connect_as(principal.clone(), |client| client).await;
         let newer = bench.connect_as(principal, |client| client.protocol_version("2026-07-28")).await;

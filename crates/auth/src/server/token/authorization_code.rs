@@ -7,6 +7,7 @@ use axum::response::Response;
 use super::request::CodeRequest;
 use crate::{
     clients::{OAuthClient, log_mismatch},
+    context::Context,
     crypto::{b64, same, sha256},
     error::OAuthError,
     error_codes::Code,
@@ -147,8 +148,7 @@ pub(super) async fn bind(
     grant.jkt = Some(jkt.to_owned());
     let bound = serde_json::to_vec(&grant).unwrap_or_default();
     let current = Digest::of(refresh);
-    let ends_ms = grant.issued_ms + ctx.family_lifetime(true).as_millis() as u64;
-    let left = Duration::from_millis(ends_ms.saturating_sub(ctx.clock.now_ms()).max(1));
+    let left = family_left(ctx, grant);
     if ctx.store.replace_grant(family, &current, (record, &bound), left).await? {
         return Ok(());
     }
@@ -156,4 +156,10 @@ pub(super) async fn bind(
     let refused = OAuthError::invalid_grant;
     let found = ctx.store.find(&current, family).await?.ok_or_else(|| refused(GrantRefusal::Unknown))?;
     if found.grant == bound { Ok(()) } else { Err(refused(GrantRefusal::DpopKey)) }
+}
+
+/// Returns the rest of the lifetime of a family with refresh tokens.
+pub(super) fn family_left(ctx: &Context, grant: &Grant) -> Duration {
+    let ends_ms = grant.issued_ms + ctx.family_lifetime(true).as_millis() as u64;
+    Duration::from_millis(ends_ms.saturating_sub(ctx.clock.now_ms()).max(1))
 }

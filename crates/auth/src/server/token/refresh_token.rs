@@ -3,9 +3,10 @@
 use std::time::Duration;
 
 use axum::response::{IntoResponse as _, Response};
+use gatewright_core::Groups;
 
 use super::{
-    authorization_code::{bind, check_resources},
+    authorization_code::{bind, check_resources, family_left},
     request::RefreshRequest,
 };
 use crate::{
@@ -74,14 +75,14 @@ pub(super) async fn refresh(
     }
     let scopes = requested_scopes(services, client, &grant, params)?;
     check_resources(services, &grant, params)?;
-    match status_of(ctx, &services.grants, services.provider.as_ref(), &grant).await? {
-        ProviderStatus::Confirmed => {}
+    let groups = match status_of(ctx, &services.grants, services.provider.as_ref(), &grant).await? {
+        ProviderStatus::Confirmed(groups) => groups,
         ProviderStatus::Refused => {
             services.grants.end_family(&family).await?;
             return Err(OAuthError::invalid_grant(GrantRefusal::ProviderRefused));
         }
         ProviderStatus::Unavailable => return Ok(provider_unavailable()),
-    }
+    };
     let refresh = if settings.rotate_refresh_token || client.is_public() {
         let new = rotate(services, token, &digest, &family, &grant, ip).await?;
         bind(services, client, &mut grant, &found.grant, &family, &new, jkt.as_deref()).await?;
@@ -91,6 +92,10 @@ pub(super) async fn refresh(
     } else {
         return Err(OAuthError::invalid_grant(GrantRefusal::Superseded));
     };
+    if let Some(groups) = groups.filter(|groups| *groups != grant.person.groups) {
+        let current = refresh.as_deref().map_or(digest, Digest::of);
+        keep_groups(services, &family, &current, groups).await?;
+    }
     let jkt = jkt.as_deref();
     let issue = TokenGrant { grant: &grant, family: &family, scopes, jkt, refresh, nonce: None };
     services.tokens.issue("token.refreshed", issue, ip).await
@@ -113,6 +118,23 @@ fn requested_scopes(
         true => Err(OAuthError::new(Code::InvalidScope, "none of the scopes can be granted any more")),
         false => Ok(scopes),
     }
+}
+
+/// Records the groups that the identity provider named, for all access tokens of the family that are not cached. If the grant changes at the same
+/// time, the next refresh records them.
+async fn keep_groups(
+    services: &Services,
+    family: &FamilyId,
+    current: &Digest,
+    groups: Groups,
+) -> Result<(), StoreError> {
+    let ctx = &services.ctx;
+    let Some(found) = ctx.store.find(current, family).await? else { return Ok(()) };
+    let mut grant: Grant = serde_json::from_slice(&found.grant).map_err(|_| StoreError::Corrupt)?;
+    grant.person.groups = groups;
+    let changed = serde_json::to_vec(&grant).unwrap_or_default();
+    let left = family_left(ctx, &grant);
+    ctx.store.replace_grant(family, current, (&found.grant, &changed), left).await.map(drop)
 }
 
 /// Puts a new refresh token in the place of `token`. A retry within [`ROTATION_GRACE`] gets the same one.

@@ -53,7 +53,7 @@ impl TokenGuard {
             subject: text("sub").ok_or("the token names nobody")?,
             client_id: text("client_id"),
             scopes: Scopes::parse(claims["scope"].as_str().unwrap_or_default()),
-            endpoint: None,
+            ..Principal::local()
         });
         Ok(parts)
     }
