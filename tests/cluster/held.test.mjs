@@ -9,7 +9,7 @@ import { test } from "node:test";
 
 import { cluster as shared, freePort, instance } from "./instances.mjs";
 import { redis } from "./redis.mjs";
-import { modern } from "./rpc.mjs";
+import { OLD, modern } from "./rpc.mjs";
 
 const ASKING = join(import.meta.dirname, "asking.mjs");
 const SCRIPT = `
@@ -104,4 +104,85 @@ test("the question of a plan whose call was lost with its instance is said to ha
   while (answer.status !== 200 && Date.now() < deadline);
   assert.equal(answer.message.result?.structuredContent?.result, "INPUT_EXPIRED", JSON.stringify(answer.message));
   assert.deepEqual(names(await steps("gone")), ["add gone before", "order gone", "add gone after"]);
+});
+
+/// Runs a plan in the background, and waits until its call asks: the task.
+async function waiting({ port }, id) {
+  const params = { name: "codecall:execute", arguments: { script: SCRIPT, context: { id }, detach: true } };
+  const { message } = await modern(port, "tools/call", params);
+  const { executionId } = message.result.structuredContent;
+  return task({ port }, executionId, "input_required");
+}
+
+async function task({ port }, taskId, status) {
+  const deadline = Date.now() + 20_000;
+  for (;;) {
+    const { message } = await modern(port, "tasks/get", { taskId }, TASKS);
+    if (message.result?.status === status) return message.result;
+    assert.ok(Date.now() < deadline, JSON.stringify(message));
+  }
+}
+
+const TASKS = { capabilities: { extensions: { "io.modelcontextprotocol/tasks": {} } } };
+
+const done = (id) => [`add ${id} before`, `order ${id}`, `accept ${id}`, `add ${id} after`];
+
+test("an update of a task is brought to the instance that holds the call of its plan", async (t) => {
+  const { instances, steps } = await site(t);
+  for (const [at, id] of ["e", "f"].entries()) {
+    const [here, there] = [instances[at % 2], instances[1 - (at % 2)]];
+    const { taskId, inputRequests } = await waiting(here, id);
+    const [key] = Object.keys(inputRequests);
+    const inputResponses = { [key]: { action: "accept", content: { name: `Ada ${id}` } } };
+    const { status, message } = await modern(there.port, "tasks/update", { taskId, inputResponses }, TASKS);
+    assert.ok(status === 200 && !message.error, JSON.stringify(message));
+    const { result } = await task(there, taskId, "completed");
+    assert.equal(result.structuredContent.result, `Ada ${id}`, JSON.stringify(result));
+    assert.deepEqual(names(await steps(id)), done(id));
+  }
+});
+
+/// Goes on with a plan in a session whose client answers what it is asked: the result.
+async function resumed({ url }, resume, name) {
+  const headers = { accept: "application/json, text/event-stream", "content-type": "application/json" };
+  const send = (message) => fetch(url, { method: "POST", headers, body: JSON.stringify({ jsonrpc: "2.0", ...message }) });
+  const params = { protocolVersion: OLD, capabilities: { elicitation: {} }, clientInfo: { name: "held", version: "1" } };
+  const opened = await send({ id: 0, method: "initialize", params });
+  headers["mcp-session-id"] = opened.headers.get("mcp-session-id");
+  headers["mcp-protocol-version"] = OLD;
+  await send({ method: "notifications/initialized" });
+  const call = { name: "codecall:execute", arguments: { resume } };
+  const answer = await send({ id: 1, method: "tools/call", params: call });
+  let text = "";
+  for await (const chunk of answer.body.pipeThrough(new TextDecoderStream())) {
+    text += chunk;
+    const lines = text.split("\n");
+    text = lines.pop();
+    for (const line of lines.filter((line) => /^data: ?\{/.test(line))) {
+      const message = JSON.parse(line.replace(/^data: ?/, ""));
+      if (message.method === "elicitation/create") {
+        await send({ id: message.id, result: { action: "accept", content: { name } } });
+      } else if (message.id === 1) {
+        return message.result;
+      }
+    }
+  }
+  assert.fail(`no answer: ${text}`);
+}
+
+test("a plan that a session takes on goes on at the instance that holds its call", async (t) => {
+  const { instances, steps } = await site(t);
+  for (const [at, id] of ["g", "h"].entries()) {
+    const [here, there] = [instances[at % 2], instances[1 - (at % 2)]];
+    // A client that cannot be asked.
+    const { message } = await modern(here.port, "tools/call", {
+      name: "codecall:execute",
+      arguments: { script: SCRIPT, context: { id } },
+    });
+    const { error, executionId } = message.result.structuredContent;
+    assert.equal(error.code, "INPUT_REQUIRED", JSON.stringify(message));
+    const result = await resumed(there, executionId, `Ada ${id}`);
+    assert.equal(result.structuredContent?.result, `Ada ${id}`, JSON.stringify(result));
+    assert.deepEqual(names(await steps(id)), done(id));
+  }
 });

@@ -57,7 +57,8 @@ export function modern(port, method, params, options) {
     "io.modelcontextprotocol/clientInfo": { name: "cluster", version: "1" },
   };
   const body = { jsonrpc: "2.0", id: 1, method, params: { ...params, _meta: meta } };
-  const name = params.name ? { "mcp-name": params.name } : {};
+  const named = params.name ?? params.taskId;
+  const name = named ? { "mcp-name": named } : {};
   return exchange(port, "POST", body, { "mcp-protocol-version": MODERN, "mcp-method": method, ...name }, options);
 }
 

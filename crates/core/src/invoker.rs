@@ -21,6 +21,7 @@ use crate::{
     names::clipped,
     questions::{ArgumentsDigest, CallKey, Conversation, HeldCalls, HeldId, Repetitions, Unanswered},
     request_flow::{NotTaken, RequestFlow},
+    state_home::{PassedOn, StateHome},
 };
 
 /// Time to wait before the next try.
@@ -42,16 +43,6 @@ pub trait RateLimiter: Send + Sync + 'static {
 pub trait ResultListener: Send + Sync + 'static {
     /// Called once with each result of `tool`, before its caller gets it: it must be quick.
     fn answered(&self, tool: &PermittedTool, result: &CallToolResult);
-}
-
-/// Tells other instances where a call is held open.
-pub trait StateHome: Send + Sync + 'static {
-    /// The state of a request, with the instance to which a retry belongs: `<state>.<instance>`. Whatever reads it trusts nothing but the
-    /// state.
-    fn mark(&self, state: &str) -> String;
-
-    /// The state `to`, with the instance that the marked state `from` names; none if that names no instance.
-    fn mark_as(&self, from: &str, to: &str) -> Option<String>;
 }
 
 /// The state of a held call that an answer rests on, where an app of this process answers with questions of others: an extension of the context
@@ -153,6 +144,22 @@ impl Invoker {
     /// The state `to`, marked with the instance of the state `from` if that is of a held call.
     pub fn at_home_of(&self, from: &str, to: String) -> String {
         self.home.get().and_then(|home| home.mark_as(from, &to)).unwrap_or(to)
+    }
+
+    /// Returns `true` if there may be other instances.
+    pub fn has_others(&self) -> bool {
+        self.home.get().is_some()
+    }
+
+    /// Has the instance that holds the call of `state` serve a request of `caller`, and returns its result. `None` if that is this instance, or one that is
+    /// gone and did nothing.
+    pub async fn pass_on(
+        &self,
+        state: &str,
+        caller: &Caller,
+        request: PassedOn,
+    ) -> Option<Result<Value, ErrorData>> {
+        self.home.get()?.pass_on(state, caller, request).await
     }
 
     pub(crate) fn sealer(&self) -> &Sealer {

@@ -71,8 +71,8 @@ pub use gatewright_codecall::{self as codecall, CodeCall, CodeCallConfig, Mode};
 pub use gatewright_console::ConfigurationView;
 pub use gatewright_core::{
     self as core, App, AppHealth, AppOptions, AuthRefusal, Authenticator, EndpointAudience, EndpointConfig,
-    Gateway, GatewayConfig, Invoker, LocalApp, Observer, Plugin, Principal, RateLimiter, Registry, Scopes,
-    ToolNames, rmcp,
+    Gateway, GatewayConfig, Groups, Invoker, LocalApp, Observer, Plugin, Principal, RateLimiter, Registry,
+    Scopes, ToolNames, rmcp,
 };
 pub use gatewright_executions::{self as executions, Executions, ExecutionsConfig};
 pub use gatewright_openapi::{self as openapi, OpenapiApp, OpenapiConfig};

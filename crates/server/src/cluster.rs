@@ -13,7 +13,7 @@ use aws_lc_rs::{
 };
 use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
 use bytes::Bytes;
-use gatewright_core::{SealKey, StateHome, off_thread};
+use gatewright_core::{SealKey, off_thread};
 use http::HeaderMap;
 use schemars::JsonSchema;
 use secrecy::{ExposeSecret as _, SecretString};
@@ -211,8 +211,13 @@ impl Cluster {
         self.home_of(&state.await?)
     }
 
+    /// The id `to`, with the instance that sealed the id `from`; none if that names no instance.
+    pub(crate) fn seal_as(&self, from: &str, to: &str) -> Option<String> {
+        Some(self.seal_of(self.sealed_home(from)?, to))
+    }
+
     /// The instance that sealed this id, when that is another one.
-    fn home_of(&self, id: &str) -> Option<BootId> {
+    pub(crate) fn home_of(&self, id: &str) -> Option<BootId> {
         self.sealed_home(id).filter(|home| *home != self.own)
     }
 
@@ -221,16 +226,6 @@ impl Cluster {
         let mut sealed = URL_SAFE_NO_PAD.decode(sealed).ok()?;
         let home = open_in_place(&self.key, id.as_bytes(), &mut sealed)?;
         Some(BootId(home.try_into().ok()?))
-    }
-}
-
-impl StateHome for Cluster {
-    fn mark(&self, state: &str) -> String {
-        self.seal(state)
-    }
-
-    fn mark_as(&self, from: &str, to: &str) -> Option<String> {
-        Some(self.seal_of(self.sealed_home(from)?, to))
     }
 }
 
@@ -282,7 +277,7 @@ mod tests {
     #[tokio::test]
     async fn the_home_of_a_held_call_is_read_from_its_state_and_from_nothing_else() {
         let (a, b) = (cluster(KEY), cluster(KEY));
-        let state = a.mark("AbC-d");
+        let state = a.seal("AbC-d");
         let message = |params: Value| {
             Bytes::from(serde_json::json!({"method": "tools/call", "params": params}).to_string())
         };
@@ -290,10 +285,10 @@ mod tests {
         assert_eq!(b.held_elsewhere(&retry).await, Some(a.own));
         assert_eq!(a.held_elsewhere(&retry).await, None);
         // Whichever instance gives a state that rests on it out.
-        let around = b.mark_as(&state, "around").unwrap();
+        let around = b.seal_as(&state, "around").unwrap();
         let retry = message(serde_json::json!({"name": "t", "requestState": around}));
         assert_eq!((b.held_elsewhere(&retry).await, a.held_elsewhere(&retry).await), (Some(a.own), None));
-        assert_eq!(b.mark_as("AbC-d", "around"), None);
+        assert_eq!(b.seal_as("AbC-d", "around"), None);
         for other in [
             serde_json::json!({"name": "t", "arguments": {"requestState": state}}),
             serde_json::json!({"name": "t", "requestState": 7}),

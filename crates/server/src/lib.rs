@@ -21,6 +21,7 @@ mod dispatcher;
 mod edge;
 mod gate;
 mod health;
+mod homes;
 mod host_and_origin;
 mod http_metrics;
 mod idle;

@@ -26,8 +26,8 @@ use crate::{
     unsent::for_caller,
 };
 
-const VERSION_HEADER: &str = "mcp-protocol-version";
-const BOTH_KINDS: HeaderValue = HeaderValue::from_static("application/json, text/event-stream");
+pub(crate) const VERSION_HEADER: &str = "mcp-protocol-version";
+pub(crate) const BOTH_KINDS: HeaderValue = HeaderValue::from_static("application/json, text/event-stream");
 
 /// The Streamable HTTP endpoint.
 pub(crate) struct Endpoint {
@@ -57,9 +57,6 @@ impl Endpoint {
         end: CancellationToken,
     ) -> Self {
         let cluster = others.as_ref().map(|others| others.cluster.clone());
-        if let Some(cluster) = &cluster {
-            gate.gateway.invoker().at_home(cluster.clone());
-        }
         let room = SessionRoom::new(config);
         let sessions = Arc::new(OwnedSessions::new(room, config.session_idle, cluster));
         // Host, Origin and the body's length are checked before `rmcp` sees the request.

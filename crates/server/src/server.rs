@@ -21,6 +21,7 @@ use crate::{
     edge::Edge,
     gate::RequestGate,
     health,
+    homes::Homes,
     host_and_origin::AllowedSources,
     http_metrics::{self, Answered},
     idle::Times,
@@ -195,6 +196,9 @@ impl ServerBuilder {
             self.authenticator,
             stopping.clone(),
         ));
+        if let Some(Others { cluster, relay }) = &others {
+            self.gateway.invoker().at_home(Arc::new(Homes::new(cluster.clone(), relay)));
+        }
         let endpoint = Arc::new(Endpoint::new(gate.clone(), &self.config, others.clone(), end.clone()));
         let relay = match others {
             Some(Others { relay, .. }) => Some((relay.start(Arc::downgrade(&endpoint) as _).await, relay)),

@@ -229,6 +229,10 @@ impl CodeCall {
         let asks: Vec<Round> = open.waiting.iter().map(Waiting::round).collect();
         match ask(context, &requests, self.settings().longest_wait()).await {
             Asked::Answered(responses) => {
+                let here = (caller, context);
+                if let Some(next) = self.go_on_elsewhere(&open, &asks, &responses, here).await {
+                    return next;
+                }
                 match self.answer(id, &asks, responses, &open.request, (caller, context)).await? {
                     Entered::Run(mut run) => {
                         // Whoever answered does not do so twice.

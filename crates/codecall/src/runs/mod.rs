@@ -9,6 +9,7 @@ mod approvals;
 mod ask;
 mod background;
 mod detached;
+mod elsewhere;
 mod flow;
 mod keeper;
 mod outcome;

@@ -88,6 +88,9 @@ impl PluginTasks for CodeCall {
 
     fn update(&self, request: UpdateTaskParams, caller: Caller) -> AppFuture<'_, Result<(), ErrorData>> {
         Box::pin(async move {
+            if let Some(answer) = self.update_elsewhere(&request, &caller).await {
+                return answer;
+            }
             let refused = |refusal: Refusal| ErrorData::invalid_params(refusal.to_string(), None);
             let mut run = self.acquire(&request.task_id, &caller, None).await.map_err(refused)?;
             let (waiting, mut answers) = (run.past.waiting(), by_call(request.input_responses));

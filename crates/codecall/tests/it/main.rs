@@ -17,6 +17,8 @@ mod detached;
 #[cfg(test)]
 mod held;
 #[cfg(test)]
+mod held_elsewhere;
+#[cfg(test)]
 mod host_memory;
 #[cfg(test)]
 mod inputs;

@@ -5,8 +5,9 @@ use std::sync::Arc;
 
 use futures::future::BoxFuture;
 use gatewright_core::{
-    App, AppEvent, AppFuture, AppHealth, AppOptions, CallContext, Catalog, Gateway, GatewayConfig, Invoker,
-    LocalApp, NetworkTransport, Permit, Registry, SealKey, ToolNames, ask,
+    App, AppEvent, AppFuture, AppHealth, AppOptions, CallContext, Caller, Catalog, Gateway, GatewayConfig,
+    Invoker, LocalApp, NetworkTransport, PassedOn, Permit, Principal, Registry, Scopes, SealKey, ToolNames,
+    ask,
 };
 use gatewright_server::Server;
 use rmcp::{
@@ -211,4 +212,38 @@ async fn a_call_of_an_instance_that_is_gone_is_to_be_made_again() {
     assert_eq!(gone["result"]["_meta"]["code"], "INPUT_EXPIRED", "{gone}");
     let asked = call(&b, "ann", json!({})).await;
     assert!(call(&b, "ann", ada(&asked)).await.to_string().contains("Ada"));
+}
+
+#[tokio::test]
+async fn a_request_of_the_gateway_itself_reaches_the_instance_that_holds_a_call() {
+    let hub = Hub::default();
+    let (mut a, b) = (instance(&hub).await, instance(&hub).await);
+    let caller = |subject: &str| {
+        let scopes = Scopes::parse("crm:read");
+        let client_id = Some("test".into());
+        Caller::new(Principal { subject: subject.into(), client_id, scopes, ..Principal::local() })
+    };
+    let asked = call(&a, "ann", json!({})).await;
+    let state = asked["result"]["requestState"].as_str().unwrap();
+    let pass_on = async |rig: &Rig, who: &str| {
+        let mut params = json!({"name": "app:ask", "arguments": {}});
+        params.as_object_mut().unwrap().extend(ada(&asked).as_object().cloned().unwrap());
+        let request = PassedOn {
+            method: "tools/call",
+            name: "app:ask".to_owned(),
+            params: params.as_object().cloned().unwrap(),
+            capabilities: serde_json::from_value(json!({"elicitation": {}})).unwrap(),
+            address: None,
+        };
+        rig.gateway.invoker().pass_on(state, &caller(who), request).await
+    };
+    assert!(pass_on(&a, "ann").await.is_none(), "it is this one");
+    assert_eq!(pass_on(&b, "bob").await.unwrap().unwrap_err().code.0, -32602);
+    let answer = pass_on(&b, "ann").await.unwrap().unwrap();
+    assert_eq!(answer["resultType"], "complete", "{answer}");
+    assert!(answer["content"][0]["text"].to_string().contains("Ada"), "{answer}");
+    let again = pass_on(&b, "ann").await.unwrap().unwrap();
+    assert_eq!(again["_meta"]["code"], "INPUT_EXPIRED", "{again}");
+    a.end().await;
+    assert!(pass_on(&b, "ann").await.is_none(), "it is gone");
 }

@@ -1,0 +1,127 @@
+//! Runs that wait in a call which another instance holds open: what takes them on is brought there.
+
+use std::net::IpAddr;
+
+use gatewright_core::{
+    Caller, CallerAddress, PassedOn,
+    rmcp::{
+        ErrorData, RoleServer,
+        model::{
+            CallToolResult, ClientCapabilities, InputResponses, JsonObject, TASKS_EXTENSION_ID,
+            UpdateTaskParams,
+        },
+        service::RequestContext,
+    },
+};
+use gatewright_executions::{ExecutionError, Reader, State};
+use serde_json::{Value, json};
+
+use super::{
+    Past, Ticket,
+    ask::Round,
+    flow::{Entered, Next},
+    questions::{Open, held},
+    refusal::Refusal,
+};
+use crate::{CodeCall, execute::ExecuteInput, meta_tools::EXECUTE};
+
+impl CodeCall {
+    /// Has the instance that holds a call of the task take the answers. `None` if that is this one, or is gone.
+    pub(super) async fn update_elsewhere(
+        &self,
+        request: &UpdateTaskParams,
+        caller: &Caller,
+    ) -> Option<Result<(), ErrorData>> {
+        if !self.invoker.has_others() {
+            return None;
+        }
+        let reader = Reader::Owner(caller.principal());
+        let execution = self.executions.open(&request.task_id, reader).await.ok()?;
+        if execution.head.state != State::Waiting {
+            return None;
+        }
+        let waiting = Past::read(&execution.chunks)?.1.waiting();
+        let mut capabilities = ClientCapabilities::default();
+        capabilities
+            .extensions
+            .get_or_insert_default()
+            .insert(TASKS_EXTENSION_ID.to_owned(), JsonObject::new());
+        let params = json!({"taskId": request.task_id, "inputResponses": request.input_responses});
+        let address = execution.head.about.address;
+        let passed = passed_on("tasks/update", &request.task_id, params, capabilities, address);
+        let answer = self.invoker.pass_on(held(&waiting)?, caller, passed).await?;
+        Some(answer.map(drop))
+    }
+
+    /// Has the instance that holds a call of a run go on with it, with the answers to the questions `asks`, for a client that waits here. `None` if that is
+    /// this one, or is gone.
+    pub(super) async fn go_on_elsewhere(
+        &self,
+        open: &Open,
+        asks: &[Round],
+        responses: &InputResponses,
+        (caller, context): (&Caller, &RequestContext<RoleServer>),
+    ) -> Option<Result<Next, Refusal>> {
+        let state = held(&open.waiting).filter(|_| self.invoker.has_others())?;
+        let id = open.id.to_string();
+        let input = ExecuteInput { resume: Some(id.clone()), ..ExecuteInput::default() };
+        let ticket = Ticket::new(open.id, &input.digest(), asks.to_vec(), open.expires_ms);
+        let ticket = ticket.seal(&self.invoker, caller.principal())?;
+        let params = json!({"name": EXECUTE, "arguments": {"resume": id}, "requestState": ticket,
+            "inputResponses": responses});
+        let mut capabilities = context.client_capabilities().unwrap_or_default();
+        if let Some(extensions) = &mut capabilities.extensions {
+            // Its client follows no tasks.
+            extensions.remove(TASKS_EXTENSION_ID);
+        }
+        let address = CallerAddress::of(context).map(|at| at.0);
+        let passed = passed_on("tools/call", EXECUTE, params, capabilities, address);
+        let answer = tokio::select! {
+            biased;
+            () = context.ct.cancelled() => return Some(Err(Refusal::new("EXECUTION_ABORTED", "the request was cancelled"))),
+            answer = self.invoker.pass_on(state, caller, passed) => answer?,
+        };
+        Some(match answer {
+            Ok(result) if result["resultType"] == "input_required" => {
+                Box::pin(self.asked_again(&id, &open.request, (caller, context))).await
+            }
+            Ok(result) => match serde_json::from_value::<CallToolResult>(result) {
+                Ok(result) => Ok(Next::Reply(Box::new(result.into()))),
+                Err(_) => Err(unreachable(&id, "its answer cannot be read")),
+            },
+            Err(error) => Err(unreachable(&id, &error.message)),
+        })
+    }
+
+    /// Asks the client what the run waits for by now.
+    async fn asked_again(
+        &self,
+        id: &str,
+        request: &str,
+        (caller, context): (&Caller, &RequestContext<RoleServer>),
+    ) -> Result<Next, Refusal> {
+        match self.resume(id, request, (caller, context)).await? {
+            Entered::Asks(open) => self.ask(open, caller, context).await,
+            Entered::Run(run) => Ok(Next::GoOn(run)),
+            Entered::Over(result) => Ok(Next::Reply(Box::new(result.into()))),
+        }
+    }
+}
+
+fn passed_on(
+    method: &'static str,
+    name: &str,
+    params: Value,
+    capabilities: ClientCapabilities,
+    address: Option<IpAddr>,
+) -> PassedOn {
+    let params = if let Value::Object(params) = params { params } else { JsonObject::new() };
+    PassedOn { method, name: name.to_owned(), params, capabilities, address }
+}
+
+fn unreachable(id: &str, why: &str) -> Refusal {
+    let message = format!(
+        "the instance that holds a call of the plan gave no result ({why}); codecall:execute {{\"resume\": \"{id}\"}} says how the plan goes on"
+    );
+    Refusal::new(ExecutionError::Unavailable.code(), message)
+}
