@@ -125,6 +125,9 @@ fn not_json_rpc(status: u16, body: &str) -> String {
     }
     let lacks = match (body.trim(), serde_json::from_str::<serde_json::Value>(body)) {
         ("", _) => "without a body",
+        (body, Err(_)) if ["event:", "data:", "id:"].iter().any(|field| body.starts_with(field)) => {
+            "with an event stream under another content type than `text/event-stream`"
+        }
         (_, Err(_)) => "with a body that is no JSON",
         (_, Ok(serde_json::Value::Array(_))) => "with an array (MCP has no batches since 2025-06-18)",
         (_, Ok(message)) if message.get("jsonrpc").is_none() => "with JSON that has no `jsonrpc`",

@@ -89,13 +89,16 @@ impl Checker {
     }
 
     /// True if the output schema of the tool that was called is needed to check the result, and the tools were not listed. Returns
-    /// true once for a connection.
+    /// true once for a connection. The Python SDK lists the tools in the same case.
     pub(crate) fn needs_tools(&self, request: &RpcRequest, response: &RpcResponse) -> bool {
-        let is_structured = request.method == "tools/call"
-            && response.result().is_some_and(|result| result.get("structuredContent").is_some());
+        let succeeded = request.method == "tools/call"
+            && response.result().is_some_and(|result| result["isError"] != true);
+        let mut state = lock(&self.state);
         self.strict.checks(Rule::StructuredContent)
-            && is_structured
-            && lock(&self.state).tools.begin_listing()
+            && succeeded
+            && has_output_schemas(&state.version)
+            && state.declared.get("tools").is_some()
+            && state.tools.begin_listing()
     }
 
     /// Checks a notification, or a request of the server.
@@ -172,6 +175,11 @@ impl State {
         capabilities::check_result(&self.version, &self.declared, method, result, found);
         self.lists.check(request, result, found);
     }
+}
+
+/// True for revisions in which tools have an `outputSchema`: from 2025-06-18 on.
+fn has_output_schemas(version: &str) -> bool {
+    version >= "2025-06-18"
 }
 
 /// The first violation of JSON-RPC 2.0 §5, not counting the id.

@@ -36,9 +36,10 @@ impl Tools {
                 let place = format!("/tools/{at}/{key}");
                 let is_known = found.iter().any(|one| one.place.starts_with(&place));
                 if let (Some(schema), false) = (tool[key].as_object(), is_known)
-                    && let Some(defect) = defect(schema)
+                    && let Some(problem) = defect(schema)
+                        .map(|defect| format!("this is no valid JSON Schema: {defect}"))
+                        .or_else(|| unsatisfiable(schema))
                 {
-                    let problem = format!("this is no valid JSON Schema: {defect}");
                     let mut broken = Violation::new(rule, "tools/list", place, problem).named(name);
                     if rule == Rule::InputSchema {
                         broken.effect = UNREAD;
@@ -84,6 +85,18 @@ impl Tools {
             })),
         }
     }
+}
+
+/// The problem of a schema that requires a property and forbids it.
+fn unsatisfiable(schema: &Map<String, Value>) -> Option<String> {
+    let is_closed = schema.get("additionalProperties")? == false && !schema.contains_key("patternProperties");
+    let properties = schema.get("properties").and_then(Value::as_object);
+    let is_missing = |name: &&str| properties.is_none_or(|all| !all.contains_key(*name));
+    let mut required = schema.get("required")?.as_array()?.iter().filter_map(Value::as_str);
+    let name = required.find(is_missing).filter(|_| is_closed)?;
+    Some(format!(
+        "no value fits it: `{name}` is in `required`, not in `properties`, and `additionalProperties` is false"
+    ))
 }
 
 /// The reason why a schema cannot be used, if so. Verdicts are kept: each client of a process lists the same tools.

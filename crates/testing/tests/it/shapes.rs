@@ -68,6 +68,15 @@ async fn the_output_schema_is_asked_for_when_a_result_is_structured() {
 }
 
 #[tokio::test]
+async fn a_result_that_lacks_what_its_output_schema_promises_fails() {
+    let list = json!({"tools": [{"name": "t", "inputSchema": {"type": "object"}, "outputSchema": {"type": "object"}}]});
+    let called = json!({"content": [{"type": "text", "text": "{}"}]});
+    let mcp = client(json!({"tools/list": list, "tools/call": called}), None).connect().await.unwrap();
+    let error = mcp.tools().call("t", json!({})).await.unwrap_err().to_string();
+    assert!(error.contains("[structured-content]") && error.contains("no `structuredContent`"), "{error}");
+}
+
+#[tokio::test]
 async fn a_broken_notification_fails_the_next_call() {
     let notification =
         json!({"jsonrpc": "2.0", "method": "notifications/message", "params": {"level": "loud", "data": 1}});

@@ -121,13 +121,18 @@ impl Engine {
         response: &RpcResponse,
     ) -> Result<(), ClientError> {
         const MAX_PAGES: usize = 100;
+        /// A server that does not list its tools must not hold up its calls.
+        const LIST_LIMIT: Duration = Duration::from_secs(5);
         let shapes = &self.recorder.shapes;
         if shapes.needs_tools(request, response) {
             let connection = self.connection()?;
             let mut params = json!({});
             for _ in 0..MAX_PAGES {
                 let list = self.numbered("tools/list", params);
-                let Ok(page) = Box::pin(self.send(&connection, &list, true)).await else { break };
+                let limit = LIST_LIMIT.min(*lock(&self.timeout));
+                let Ok(page) = Box::pin(self.send_within(&connection, &list, true, limit)).await else {
+                    break;
+                };
                 shapes.answer(&list, &page)?;
                 let next = page.result().and_then(|result| result["nextCursor"].as_str());
                 let Some(cursor) = next else { break };

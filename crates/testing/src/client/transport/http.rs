@@ -115,6 +115,7 @@ impl Endpoint {
         loop {
             let mut events = SseStream::from_bytes_stream(response.bytes_stream());
             let mut reason = "the event stream ended".to_owned();
+            let mut is_empty = true;
             while let Some(event) = events.next().await {
                 let event = match event {
                     Ok(event) => event,
@@ -123,6 +124,7 @@ impl Endpoint {
                         break;
                     }
                 };
+                is_empty = false;
                 last_id = event.id.or(last_id);
                 retry = event.retry.map_or(retry, Duration::from_millis);
                 let Some(data) = event.data.filter(|data| !data.is_empty()) else { continue };
@@ -136,6 +138,11 @@ impl Endpoint {
                         }
                     }
                 }
+            }
+            if is_empty && request.is_some() {
+                reason.push_str(
+                    " without an event: the answer came as `text/event-stream`; a body in JSON needs the content type `application/json`",
+                );
             }
             // A stream with event ids can be resumed where it ended (2025-11-25, resumability).
             let no_response = |reason| {
