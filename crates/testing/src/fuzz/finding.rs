@@ -4,7 +4,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 /// The name in place of a tool's, for findings of the list of tools.
-pub(super) const LIST: &str = "tools/list";
+pub(crate) const LIST: &str = "tools/list";
 
 /// A promise that every tool keeps, whatever it is called with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]

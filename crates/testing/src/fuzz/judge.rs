@@ -2,17 +2,22 @@
 
 use serde_json::Value;
 
-use super::{cases::Fit, finding::Promise, leaks};
+use super::{
+    cases::Fit,
+    finding::{Promise, Severity},
+    leaks,
+};
 use crate::{
     base::text::shorten,
     protocol::{ClientError, ToolResult},
-    shapes::Violation,
+    shapes::{Rule, Violation},
 };
 
 /// A promise that a call broke.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Broken {
     pub(super) promise: Promise,
+    pub(super) severity: Severity,
     /// The kind within the promise: calls that break it in the same way have the same.
     pub(super) kind: String,
     pub(super) problem: String,
@@ -22,7 +27,8 @@ pub(super) struct Broken {
 
 impl Broken {
     pub(super) fn new(promise: Promise, kind: &str, problem: impl Into<String>, answer: &str) -> Self {
-        Self { promise, kind: kind.to_owned(), problem: problem.into(), answer: shorten(answer, 400) }
+        let (kind, answer) = (kind.to_owned(), shorten(answer, 400));
+        Self { promise, severity: promise.severity(), kind, problem: problem.into(), answer }
     }
 }
 
@@ -95,7 +101,25 @@ pub(super) fn judge(
 
 /// The promise that a wrong shape breaks.
 pub(super) fn of_violation(violation: &Violation) -> Broken {
-    Broken::new(Promise::Shape, violation.rule.name(), format!("`{}`: {violation}", violation.method), "")
+    let problem = format!("`{}`: {violation}", violation.method);
+    let broken = Broken::new(Promise::Shape, violation.rule.name(), problem, "");
+    Broken { severity: weight(violation.rule), ..broken }
+}
+
+/// The weight of breaking a rule: an error if an SDK fails with it.
+pub(crate) const fn weight(rule: Rule) -> Severity {
+    match rule {
+        Rule::Uris | Rule::Capabilities | Rule::Duplicates => Severity::Warning,
+        Rule::JsonRpc
+        | Rule::Schema
+        | Rule::Content
+        | Rule::InputSchema
+        | Rule::OutputSchema
+        | Rule::StructuredContent
+        | Rule::Base64
+        | Rule::ContentType
+        | Rule::Cursors => Severity::Error,
+    }
 }
 
 /// All text of an answer: of its blocks, its error and its structured content.

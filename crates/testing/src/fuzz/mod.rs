@@ -18,7 +18,9 @@ mod target;
 mod values;
 mod watch;
 
+pub(crate) use finding::LIST;
 pub use finding::{Finding, FuzzReport, Promise, Severity, ToolReport};
+pub(crate) use judge::weight;
 pub use readable::readable;
 pub use run::{FuzzOptions, fuzz};
 pub use target::Target;

@@ -21,6 +21,7 @@ use crate::{
     base::text::shorten,
     client::Mcp,
     protocol::{ClientError, Tool, ToolResult},
+    shapes::Violation,
 };
 
 /// Options of a run.
@@ -112,7 +113,7 @@ pub async fn fuzz(target: &Target, options: &FuzzOptions) -> Result<FuzzReport, 
         let broken = of_violation(one);
         Finding {
             promise: broken.promise,
-            severity: broken.promise.severity(),
+            severity: broken.severity,
             tool: LIST.to_owned(),
             arguments: Value::Null,
             problem: broken.problem,
@@ -207,7 +208,9 @@ impl Run<'_> {
             self.mcp.tools().call(&tool.name, arguments.clone()).await;
         let problem = if fit == Fit::Valid { String::new() } else { cases.problem(arguments) };
         let mut broken = judge(fit, arguments, &outcome, &problem, self.target.canary());
-        broken.extend(self.mcp.take_violations().iter().map(of_violation));
+        // The handshake and the list are reported for themselves.
+        let of_call = |one: &&Violation| !matches!(one.method.as_str(), "initialize" | "tools/list");
+        broken.extend(self.mcp.take_violations().iter().filter(of_call).map(of_violation));
         if choose::is_read_only(tool)
             && let Some(change) = self.change()
         {
@@ -298,7 +301,7 @@ impl Run<'_> {
         self.known.insert(key, self.report.findings.len());
         self.report.findings.push(Finding {
             promise: broken.promise,
-            severity: broken.promise.severity(),
+            severity: broken.severity,
             tool: tool.name.clone(),
             arguments,
             problem: broken.problem,

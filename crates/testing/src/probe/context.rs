@@ -12,7 +12,7 @@ use super::{
 use crate::{
     base::text::shorten,
     client::Mcp,
-    fuzz::{Severity, Target},
+    fuzz::{Severity, Target, weight},
     protocol::{ClientError, RpcRequest, RpcResponse},
     shapes::Rule,
 };
@@ -52,26 +52,14 @@ impl Probe<'_> {
     pub(super) fn keep_violations(&self, mcp: &Mcp) {
         let revision = mcp.protocol_version();
         for one in mcp.take_violations() {
-            let problem = format!("`{}` ({revision}): {one}", one.method);
-            let finding = Finding::new(Area::Shapes, severity(one.rule), problem);
+            let problem = match one.rule {
+                // A server that sends a wrong one does so with each answer.
+                Rule::ContentType => one.to_string(),
+                _ => format!("`{}` ({revision}): {one}", one.method),
+            };
+            let finding = Finding::new(Area::Shapes, weight(one.rule), problem);
             self.notes.find(finding.request(json!({"jsonrpc": "2.0", "id": 1, "method": one.method})));
         }
-    }
-}
-
-/// The weight of breaking a rule: an error if an SDK fails with it.
-const fn severity(rule: Rule) -> Severity {
-    match rule {
-        Rule::Uris | Rule::Capabilities | Rule::Duplicates => Severity::Warning,
-        Rule::JsonRpc
-        | Rule::Schema
-        | Rule::Content
-        | Rule::InputSchema
-        | Rule::OutputSchema
-        | Rule::StructuredContent
-        | Rule::Base64
-        | Rule::ContentType
-        | Rule::Cursors => Severity::Error,
     }
 }
 

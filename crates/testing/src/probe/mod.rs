@@ -3,6 +3,7 @@
 //! Every wait has a limit, and so has the whole. `run` has the course, `context` the clients; `notebook` keeps what was found, also when the time is up.
 
 mod auth;
+mod bypass;
 mod context;
 mod http;
 mod lifecycle;

@@ -16,7 +16,7 @@ use super::{
 };
 use crate::{
     client::Mcp,
-    fuzz::{Severity, Target, fuzz},
+    fuzz::{LIST, Severity, Target, fuzz},
     protocol::ClientError,
 };
 
@@ -107,7 +107,8 @@ impl Probe<'_> {
             ),
             calls => (0..calls).for_each(|_| self.notes.check(Area::Tools, None)),
         }
-        for one in &report.findings {
+        // Findings of the list of tools are those of shapes.
+        for one in report.findings.iter().filter(|one| one.tool != LIST) {
             let params = json!({"name": one.tool, "arguments": one.arguments});
             let request = match one.arguments.is_null() {
                 true => Value::Null,
