@@ -258,4 +258,10 @@ impl McpBuilder {
             Err(error) => Err(error),
         }
     }
+
+    /// Creates a client without connecting it.
+    #[cfg(feature = "suites")]
+    pub(crate) fn unconnected(self) -> Mcp {
+        Mcp { engine: self.engine() }
+    }
 }

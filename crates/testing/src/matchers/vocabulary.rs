@@ -155,7 +155,14 @@ impl Vocabulary<'_> {
         let one = registered().iter().find(|one| normalized(&one.name) == wanted).ok_or_else(|| {
             let known = registered().iter().map(|one| &*one.name);
             let known = known.chain(self.own.keys().map(String::as_str)).chain(MODIFIERS);
-            unknown("expectation", name, known)
+            match name.contains(['.', '/'])
+                || ["content", "structuredContent", "isError", "status"].contains(&name)
+            {
+                true => format!(
+                    "unknown expectation; paths into the outcome stand under `at`: `at: {{ {name}: … }}`"
+                ),
+                false => unknown("expectation", name, known),
+            }
         })?;
         Ok((one.name.clone(), (one.create)(argument, self)?))
     }

@@ -170,7 +170,8 @@ impl ServerBuilder {
             command.env("PORT", port.to_string());
         }
         let joined = self.join_mock(&mut command);
-        command.envs(self.env.iter().filter(|(name, _)| !joined.contains(&name.as_str())));
+        let own = self.env.iter().filter(|(name, _)| !joined.contains(&name.as_str()));
+        command.envs(own.map(|(name, value)| (name, value.replace("{port}", &port.to_string()))));
         command
     }
 

@@ -8,6 +8,7 @@ use serde_json::{Map, Value};
 use super::{
     environment::resolve_path,
     format::{CasesSection, SuiteFile, TestEntry},
+    variables::Variables,
 };
 use crate::{base::text::shorten, matchers::text};
 
@@ -25,6 +26,21 @@ pub(super) struct Instance {
     pub(super) pointer: String,
     /// Variables of the case; none without `cases`.
     pub(super) case: Map<String, Value>,
+    /// True for a case of a file, whose texts are literal.
+    is_of_file: bool,
+}
+
+impl Instance {
+    /// Adds the variables of the case. Texts of a case in the suite may have variables themselves.
+    pub(super) fn add_to(&self, variables: &mut Variables) -> Result<(), String> {
+        let filled = self.case.iter().map(|(name, value)| {
+            let value = if self.is_of_file { value.clone() } else { variables.fill(value)? };
+            Ok((name.clone(), value))
+        });
+        let filled = filled.collect::<Result<Map<_, _>, String>>()?;
+        variables.known.extend(filled);
+        Ok(())
+    }
 }
 
 /// All tests of a suite, with the problems of their cases. Files are relative to `dir`.
@@ -34,7 +50,7 @@ pub(super) fn instances(file: &SuiteFile, dir: Option<&Path>) -> (Vec<Instance>,
         let place = format!("/tests/{index}");
         let Some(section) = &test.cases else {
             let name = names.unique(test.name.clone());
-            all.push(Instance { test: index, name, pointer: place, case: Map::new() });
+            all.push(Instance { test: index, name, pointer: place, case: Map::new(), is_of_file: false });
             continue;
         };
         let (cases, is_inline) = match section {
@@ -58,7 +74,7 @@ pub(super) fn instances(file: &SuiteFile, dir: Option<&Path>) -> (Vec<Instance>,
                         findings.push(Finding::new(&pointer, "the cases have a variable of this name, too"));
                     }
                     let name = names.unique(name(test, &case));
-                    all.push(Instance { test: index, name, pointer, case });
+                    all.push(Instance { test: index, name, pointer, case, is_of_file: !is_inline });
                 }
             }
         }

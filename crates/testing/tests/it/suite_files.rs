@@ -29,6 +29,26 @@ fn an_invalid_suite_is_reported_with_places_and_suggestions() {
         ),
         ("server: { command: x }\nauth: { issuer: 'http://a' }\ntests: []", "need its `key`"),
         (
+            "server: { command: x }\ntests: [{ name: t, steps: [{ call: a, args: {} }] }]",
+            "tests.0.steps.0.args: unknown key; did you mean `with`?",
+        ),
+        (
+            "server: { command: x }\ntests: [{ name: t, steps: [{ call: a, expect: { structuredContent.b: 1 } }] }]",
+            "unknown expectation; paths into the outcome stand under `at`: `at: { structuredContent.b: … }`",
+        ),
+        (
+            "server: { command: x }\nauth: { faults: { jwks: slo:3 } }\ntests: []",
+            "auth.faults.jwks: there is no fault `slo:3`; there are slow:MILLISECONDS",
+        ),
+        (
+            "server: { command: x }\nauth: { faults: { jwk: garbage } }\ntests: []",
+            "auth.faults.jwk: there is no endpoint `jwk`",
+        ),
+        (
+            "server: { command: x }\nas: { sub: eve, broken: alg-nun }\ntests: []",
+            "as.broken: `alg-nun`: unknown defect; did you mean `alg-none`?",
+        ),
+        (
             "server: { command: x }\nas: admim\ntests: []",
             "bad.yaml:2: as: `admim`: unknown user; did you mean `admin`?",
         ),
@@ -276,14 +296,22 @@ fn only_true_and_false_are_booleans() {
 
 #[test]
 fn the_examples_of_the_documentation_are_valid() {
-    let page = include_str!("../../../../docs/testing/suites.md");
+    let pages = concat!(
+        include_str!("../../../../docs/testing/suites.md"),
+        include_str!("../../../../docs/testing/wire.md")
+    );
+    let pages = pages.replace("```yaml suite\n", "```yaml\n");
     let blocks: Vec<&str> =
-        page.split("```yaml\n").skip(1).filter_map(|rest| Some(rest.split_once("```")?.0)).collect();
-    assert!(blocks.len() >= 4, "{}", blocks.len());
+        pages.split("```yaml\n").skip(1).filter_map(|rest| Some(rest.split_once("```")?.0)).collect();
+    assert!(blocks.len() >= 8, "{}", blocks.len());
     for block in blocks {
         let mut text = block.to_owned();
         if !text.lines().any(|line| line.starts_with("server:")) {
-            text.insert_str(0, "server: { command: x }\nusers: { ada: { sub: ada } }\n");
+            let users = if text.contains("users:") { "" } else { "users: { ada: { sub: ada } }\n" };
+            text.insert_str(0, &format!("server: {{ command: x }}\n{users}"));
+        }
+        if !text.lines().any(|line| line.starts_with("tests:")) {
+            text.push_str("tests: [{ name: t, steps: [] }]\n");
         }
         let suite = Suite::parse("suites.md", &text).unwrap_or_else(|error| panic!("{error}\n{block}"));
         suite.check(&Default::default()).unwrap_or_else(|error| panic!("{error}\n{block}"));

@@ -109,3 +109,21 @@ fn wrong_http_steps_and_headers_are_reported_with_their_place() {
     let error = wrong("server: { command: x }\nusers: { ada: {} }\ntests: [{ name: t, steps: [] }]");
     assert!(error.contains("it needs `sub`, for a token, or `headers`"), "{error}");
 }
+
+#[tokio::test]
+async fn a_test_of_http_steps_alone_connects_no_client_and_names_of_headers_have_variables() {
+    let service = http_mock::interceptor().unwrap();
+    service.any("/", json!({"ok": true}));
+    let url = service.proxy_url();
+    let text = "tests:
+  - name: header
+    cases: [{ header: x-a, value: '${one}' }]
+    variables: { path: /plain }
+    steps: [{ http: { path: '${path}', headers: { '${header}': '${value}' } } }]
+variables: { one: first }";
+    let report = run_at(&url, text).await;
+    assert!(report.passed(), "{report:?}");
+    let calls = service.calls();
+    assert_eq!(calls.len(), 1, "{calls:?}");
+    assert_eq!(calls[0].header("x-a"), Some("first"));
+}

@@ -308,3 +308,24 @@ async fn repeated_notes_are_counted() {
     let notes = &report.tests[0].notes;
     assert!(notes.len() == 11 && notes[10].starts_with("… and "), "{notes:?}");
 }
+
+#[tokio::test]
+async fn a_server_that_does_not_start_is_told_once_in_a_live_report() {
+    let suites = [Suite::parse(
+        "x.yaml",
+        &format!(
+            "server: {{ command: {}, env: {{ BREAK: exit }} }}\ntests: [{{ name: a, steps: [] }}, {{ name: b, steps: [] }}]",
+            script("tiny.mjs")
+        ),
+    )
+    .unwrap()];
+    let live = Live::new(LiveFormat::Readable { colours: false }, &suites);
+    let text = Mutex::new(String::new());
+    run_all(&suites, &RunOptions::default(), |suite, test| {
+        text.lock().unwrap().push_str(&live.test(suite, test))
+    })
+    .await;
+    let text = text.into_inner().unwrap();
+    assert_eq!(text.matches("no database: giving up").count(), 1, "{text}");
+    assert!(text.contains("      as `a`\n"), "{text}");
+}

@@ -205,3 +205,38 @@ async fn children_keep_the_python_path_and_the_node_options_of_the_test() {
     );
     passes(&suite).await;
 }
+
+#[tokio::test]
+async fn tokens_of_users_are_variables_and_an_issuer_has_faults() {
+    let suite = bank(
+        "env: { TOKEN: \"${tokens.ada}\", KEYS: \"${auth.jwksUrl}\", URL: \"at {port}\" }",
+        "auth: { faults: { jwks: \"status:503\" } }\nusers: { ada: { sub: ada } }\ntests:\n\
+         \x20 - name: tokens\n    steps:\n\
+         \x20     - { call: env, with: { name: TOKEN }, expect: [toHaveTextContent: \"${tokens.ada}\", toMatchRegex: '^ey.*[.].*[.]'] }\n\
+         \x20     - { call: env, with: { name: KEYS }, expect: [toHaveTextContent: \"${auth.issuer}/.well-known/jwks.json\"] }\n\
+         \x20     - { call: env, with: { name: URL }, expect: [toHaveTextContent: \"at ${server.port}\"] }\n\
+         \x20 - name: faults\n    steps:\n\
+         \x20     - { http: \"${auth.issuer}/.well-known/jwks.json\", expect: [toMatchJson: { status: 503 }] }\n",
+    );
+    passes(&suite).await;
+}
+
+#[tokio::test]
+async fn secrets_fail_the_test_that_shows_them_and_are_hidden_in_its_report() {
+    let suite = bank(
+        &format!("{STDIO}, env: {{ KEY: very-secret }}"),
+        "secrets: [very-secret]\nserial: true\ntests:\n\
+         \x20 - { name: answer, steps: [{ call: env, with: { name: KEY }, expect: [toHaveTextContent: very-secret] }] }\n\
+         \x20 - { name: message, steps: [{ call: say, with: { text: [very-secret] } }] }\n\
+         \x20 - { name: fine, steps: [{ call: count }] }\n",
+    );
+    let report = run(&suite).await;
+    assert!(
+        why(&report, 0).contains("the outcome contains `secrets.0`, which is secret: [secret]"),
+        "{}",
+        why(&report, 0)
+    );
+    assert!(why(&report, 1).contains("which is secret"), "{}", why(&report, 1));
+    assert_eq!(report.tests[2].outcome, TestOutcome::Passed);
+    assert!(!why(&report, 0).contains("very-secret"), "{}", why(&report, 0));
+}

@@ -34,8 +34,37 @@ pub(super) fn by_schema(value: &Value) -> Vec<Finding> {
     };
     let mut findings = schema.findings(value);
     findings.retain(|finding| !finding.pointer.contains("/expect/") && !finding.pointer.ends_with("/expect"));
+    for finding in &mut findings {
+        let mut parts = finding.pointer.rsplit('/');
+        let (key, _, list) = (parts.next(), parts.next(), parts.next().unwrap_or_default());
+        if let Some((_, meant)) = SYNONYMS.iter().find(|(other, _)| Some(*other) == key)
+            && STEPS.contains(&list)
+            && finding.problem.starts_with("unknown key")
+        {
+            finding.problem = format!("unknown key; did you mean `{meant}`?");
+        }
+    }
     findings
 }
+
+/// Keys with lists of steps.
+const STEPS: [&str; 6] = ["steps", "parallel", "setup", "teardown", "beforeEach", "afterEach"];
+
+/// Keys of steps in other test tools, with ours.
+const SYNONYMS: [(&str, &str); 12] = [
+    ("args", "with"),
+    ("arguments", "with"),
+    ("input", "with"),
+    ("params", "with"),
+    ("tool", "call"),
+    ("resource", "read"),
+    ("prompt", "get"),
+    ("request", "http"),
+    ("assert", "expect"),
+    ("capture", "save"),
+    ("retries", "retry"),
+    ("sleep", "retry"),
+];
 
 /// Violations that the schema cannot express.
 pub(super) fn problems(file: &SuiteFile) -> Vec<Finding> {

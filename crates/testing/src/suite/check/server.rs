@@ -3,7 +3,11 @@
 use gatewright_findings::escape;
 
 use super::Findings;
-use crate::{server::Transport, suite::format::AuthSection};
+use crate::{
+    mock_oauth::{Endpoint, Fault},
+    server::Transport,
+    suite::format::AuthSection,
+};
 
 impl Findings<'_> {
     pub(super) fn server(&mut self) {
@@ -68,11 +72,24 @@ impl Findings<'_> {
                 }
             }
         }
-        if let AuthSection::Issuer(issuer) = &self.file.auth
-            && issuer.issuer.is_some()
-            && issuer.key.is_none()
-        {
-            self.add("/auth", "tokens of an issuer that runs already need its `key`");
+        if let AuthSection::Issuer(issuer) = &self.file.auth {
+            if issuer.issuer.is_some() && issuer.key.is_none() {
+                self.add("/auth", "tokens of an issuer that runs already need its `key`");
+            }
+            for (endpoint, fault) in &issuer.faults {
+                let place = format!("/auth/faults/{}", escape(endpoint));
+                if issuer.issuer.is_some() {
+                    self.add(&place, "an issuer that runs already has no faults of the suite");
+                }
+                if let Err(problem) = endpoint.parse::<Endpoint>() {
+                    self.add(&place, problem);
+                }
+                if let Err(problem) = fault.parse::<Fault>()
+                    && !fault.contains("${")
+                {
+                    self.add(&place, problem);
+                }
+            }
         }
     }
 }

@@ -6,6 +6,7 @@ use super::{Findings, USERS};
 use crate::{
     server::Transport,
     suite::format::{User, UserSection},
+    token::Defect,
 };
 
 impl Findings<'_> {
@@ -27,6 +28,14 @@ impl Findings<'_> {
     pub(super) fn described(&mut self, place: &str, user: &UserSection) {
         if user.sub.is_none() && user.headers.is_empty() {
             self.add(place, "it needs `sub`, for a token, or `headers`");
+        }
+        if let Some(name) = user.broken.as_ref().filter(|name| !name.contains("${"))
+            && let Err(problem) = name.parse::<Defect>()
+        {
+            self.add(&format!("{place}/broken"), problem);
+        }
+        if user.broken.is_some() && user.sub.is_none() {
+            self.add(&format!("{place}/broken"), "only a token can be broken, and that needs `sub`");
         }
         self.header_names(place, "headers", &user.headers);
         if !user.headers.is_empty() && self.file.server.transport == Transport::Stdio {

@@ -8,7 +8,7 @@ use serde_json::Value;
 use crate::suite::{cases::Instance, format::SuiteFile, options::RunOptions};
 
 /// Variables that every text may contain.
-const ALWAYS: [&str; 7] = ["env", "server", "auth", "upstreams", "random", "repetition", "copy"];
+const ALWAYS: [&str; 8] = ["env", "server", "auth", "tokens", "upstreams", "random", "repetition", "copy"];
 
 /// Keys whose texts are no templates.
 const PLAIN: [&str; 6] = ["name", "skip", "tags", "description", "save", "urlRegex"];
@@ -25,7 +25,7 @@ pub(in crate::suite) fn unknown_variables(
     let mut found = Unknown::default();
     let mut known: Names = ALWAYS.into_iter().map(str::to_owned).collect();
     known.extend(file.variables.keys().chain(options.variables.keys()).cloned());
-    for key in ["variables", "server", "auth", "users", "upstreams", "httpMocks", "recordHttp"] {
+    for key in ["variables", "server", "auth", "users", "secrets", "upstreams", "httpMocks", "recordHttp"] {
         found.value(&format!("/{key}"), &raw[key], &known);
     }
     found.steps("/setup", &raw["setup"], &mut known);
@@ -46,6 +46,9 @@ pub(in crate::suite) fn unknown_variables(
     for (index, mut names) in own.into_iter().enumerate() {
         names.extend(known.iter().cloned());
         let (place, test) = (format!("/tests/{index}"), &raw["tests"][index]);
+        if test["cases"].is_array() {
+            found.value(&format!("{place}/cases"), &test["cases"], &known);
+        }
         for (key, value) in test.as_object().into_iter().flatten() {
             if key != "steps" && key != "cases" && !PLAIN.contains(&key.as_str()) {
                 found.value(&format!("{place}/{}", escape(key)), value, &names);

@@ -2,6 +2,7 @@
 
 mod cassettes;
 mod http_mocks;
+mod secrets;
 mod server;
 mod users;
 
@@ -13,17 +14,22 @@ use std::{
 use serde_json::{Value, json};
 use tempfile::NamedTempFile;
 
+use secrets::Secrets;
 pub(super) use server::resolve_path;
 use server::{builder, config_file};
 pub(super) use users::Caller;
 
 use super::{
-    file::Suite, format::TestEntry, options::RunOptions, upstreams::Upstreams, variables::Variables,
+    file::Suite,
+    format::{AuthSection, Step, TestEntry},
+    options::RunOptions,
+    upstreams::Upstreams,
+    variables::Variables,
 };
 use crate::{
     base::lock,
     cassette::RecordMode,
-    client::{Mcp, Tape},
+    client::{Mcp, McpBuilder, Tape},
     http_mock::{self, HttpMock, HttpMockHandle},
     matchers::KeptFiles,
     mock_oauth::MockOAuthServer,
@@ -49,6 +55,12 @@ pub(super) struct Environment {
     is_stdio: bool,
     /// Protocol violations while the server started.
     notes: Mutex<Vec<String>>,
+    /// Issuer, audience and address of the keys, for `${auth.NAME}`.
+    auth_values: Value,
+    /// A token of each user, for `${tokens.NAME}`; null without an issuer.
+    tokens: Value,
+    /// Values that the server must not show.
+    pub(super) secrets: Secrets,
     /// Headers of every HTTP request of clients.
     headers: Vec<(String, String)>,
     /// The mode of all cassettes.
@@ -85,14 +97,24 @@ impl Environment {
         let upstreams = Upstreams::start(&file.upstreams, variables).await?;
         let mut variables = variables.clone();
         variables.known.insert("upstreams".into(), upstreams.addresses());
+        let (auth, issuer) = Self::auth(&file.auth, suite.dir.as_deref(), &variables).await?;
+        let has_issuer = !matches!(file.auth, AuthSection::Mock(false));
+        let tokens = if has_issuer { users::tokens(&auth, suite, &variables) } else { Value::Null };
+        let jwks_url = issuer.as_ref().map(|issuer| issuer.info().jwks_url.clone());
+        let auth_values =
+            json!({"issuer": auth.get_issuer(), "audience": auth.get_audience(), "jwksUrl": jwks_url});
+        if has_issuer {
+            variables.known.insert("auth".into(), auth_values.clone());
+            variables.known.insert("tokens".into(), tokens.clone());
+        }
         let variables = &variables;
+        let secrets = Secrets::new(&file.secrets, variables)?;
         let config = section.config.as_ref().map(|config| config_file(config, variables)).transpose()?;
         if let Some(program) = section.command.as_ref().and_then(|command| options.programs.get(command)) {
             section.command = Some(program.display().to_string());
         }
         let path = config.as_ref().map(|file| file.path().display().to_string()).unwrap_or_default();
         let mut builder = builder(&section, suite.dir.as_deref(), variables, &path)?;
-        let (auth, issuer) = Self::auth(&file.auth, suite.dir.as_deref(), variables).await?;
         if let Some(issuer) = &issuer {
             builder = builder
                 .env("IDP_PROVIDER_URL", &issuer.info().base_url)
@@ -138,6 +160,9 @@ impl Environment {
             protocol_version,
             files: KeptFiles::beside(suite.dir.as_ref().map(|_| Path::new(&suite.path)), options.update),
             is_stdio,
+            auth_values,
+            tokens,
+            secrets,
             notes: Mutex::default(),
             headers,
             record: options.record,
@@ -177,16 +202,24 @@ impl Environment {
     pub(super) fn variables(&self) -> Vec<(String, Value)> {
         let info = self.server.info();
         let server = json!({"baseUrl": info.base_url, "port": info.port, "pid": info.pid});
-        let auth = json!({"issuer": self.auth.get_issuer(), "audience": self.auth.get_audience()});
         vec![
             ("server".into(), server),
-            ("auth".into(), auth),
+            ("auth".into(), self.auth_values.clone()),
+            ("tokens".into(), self.tokens.clone()),
             ("upstreams".into(), self.upstreams.addresses()),
         ]
     }
 
     pub(super) fn protocol_version(&self) -> Option<&str> {
         self.protocol_version.as_deref()
+    }
+
+    /// True if no step of a test, nor what surrounds it, uses its client. Over standard input and output the handshake starts the
+    /// server.
+    pub(super) fn needs_no_client(&self, suite: &Suite, test: &TestEntry) -> bool {
+        let around = suite.file.before_each.iter().chain(&suite.file.after_each);
+        let mut all = around.chain(&test.steps);
+        !self.is_stdio && !test.steps.is_empty() && test.record.is_none() && all.all(Step::needs_no_client)
     }
 
     /// Creates a client, connected unless the server rejects it.
@@ -196,6 +229,16 @@ impl Environment {
         cassette: Option<Tape>,
         strict: Option<&Strict>,
     ) -> Result<Mcp, ClientError> {
+        self.client_builder(caller, cassette, strict).connect_or_refused().await
+    }
+
+    /// Creates a client that is not connected.
+    pub(super) fn client_builder(
+        &self,
+        caller: &Caller,
+        cassette: Option<Tape>,
+        strict: Option<&Strict>,
+    ) -> McpBuilder {
         let mut client = self.server.shared_client();
         if let Some(strict) = strict {
             client = client.strict(strict.clone());
@@ -215,7 +258,7 @@ impl Environment {
         if caller.is_anonymous {
             client = client.without_credentials();
         }
-        client.connect_or_refused().await
+        client
     }
 
     /// Required HTTP mocks and answers of upstreams that were not used, and unmatched calls. Required ones are checked only if all tests ran (`complete`).

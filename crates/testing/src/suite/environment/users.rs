@@ -2,6 +2,8 @@
 
 use std::path::Path;
 
+use serde_json::{Map, Value};
+
 use super::Environment;
 use crate::{
     mock_oauth::{MockOAuthServer, MockOAuthServerOptions},
@@ -12,7 +14,7 @@ use crate::{
         format::{AuthSection, IssuerSection, User, UserSection},
         variables::Variables,
     },
-    token::{Auth, TokenFactory, TokenFactoryOptions, TokenOptions},
+    token::{Auth, Defect, TokenFactory, TokenFactoryOptions, TokenOptions},
 };
 
 /// The caller of a client.
@@ -55,12 +57,28 @@ impl Environment {
         }
         let options = MockOAuthServerOptions { auto_approve: true, ..MockOAuthServerOptions::default() };
         let mut mock = MockOAuthServer::new(factory, options);
+        for (endpoint, fault) in &issuer.faults {
+            mock.inject_fault(endpoint.parse()?, variables.text(fault)?.parse()?, None);
+        }
         mock.start().await.map_err(|error| format!("the mock OAuth server: {error}"))?;
         Ok((Auth::new(mock.get_token_factory()), Some(mock)))
     }
 
     /// The caller that a user is, with a new token.
     pub(in crate::suite) fn caller(
+        &self,
+        suite: &Suite,
+        user: Option<&User>,
+        variables: &Variables,
+    ) -> Result<Caller, String> {
+        let caller = self.find_caller(suite, user, variables)?;
+        if let Some(token) = &caller.token {
+            self.secrets.add_token(token);
+        }
+        Ok(caller)
+    }
+
+    fn find_caller(
         &self,
         suite: &Suite,
         user: Option<&User>,
@@ -97,7 +115,7 @@ impl Environment {
     fn described(&self, user: &UserSection, variables: &Variables) -> Result<Caller, String> {
         let headers = user.headers.iter().map(|(name, value)| Ok((name.clone(), variables.text(value)?)));
         Ok(Caller {
-            token: user.sub.as_ref().map(|sub| self.signed(user, sub, variables)).transpose()?,
+            token: user.sub.as_ref().map(|sub| signed(&self.auth, user, sub, variables)).transpose()?,
             headers: headers.collect::<Result<_, String>>()?,
             is_anonymous: false,
         })
@@ -112,19 +130,38 @@ impl Environment {
         let shared = self.headers.iter().filter(|(name, _)| !is_own(name));
         shared.chain(&caller.headers).cloned().collect()
     }
+}
 
-    fn signed(&self, user: &UserSection, sub: &str, variables: &Variables) -> Result<String, String> {
-        let mut options = TokenOptions::new(variables.text(sub)?).scopes(&user.scopes);
-        options.email.clone_from(&user.email);
-        options.name.clone_from(&user.name);
-        options.expires_in = user.expires_in;
-        for (name, value) in &user.claims {
-            options = options.claim(name, variables.fill(value)?);
+/// A token of each user, by name: the values of `${tokens.NAME}`. Users whose texts have variables of a test are left out.
+pub(super) fn tokens(auth: &Auth, suite: &Suite, variables: &Variables) -> Value {
+    let users = &auth.users;
+    let predefined = [("admin", &users.admin), ("user", &users.user), ("readOnly", &users.read_only)];
+    let mut tokens: Map<String, Value> = predefined
+        .into_iter()
+        .map(|(name, user)| (name.to_owned(), auth.create_token(user).into()))
+        .collect();
+    for (name, user) in &suite.file.users {
+        let Some(sub) = &user.sub else { continue };
+        if let Ok(token) = signed(auth, user, sub, variables) {
+            tokens.insert(name.clone(), token.into());
         }
-        Ok(match (user.expired, user.invalid_signature) {
-            (true, _) => self.auth.create_expired_token(&options),
-            (_, true) => self.auth.create_invalid_token(&options),
-            (false, false) => self.auth.create_token(&options),
-        })
     }
+    tokens.into()
+}
+
+fn signed(auth: &Auth, user: &UserSection, sub: &str, variables: &Variables) -> Result<String, String> {
+    let mut options = TokenOptions::new(variables.text(sub)?).scopes(&user.scopes);
+    options.email.clone_from(&user.email);
+    options.name.clone_from(&user.name);
+    options.expires_in = user.expires_in;
+    for (name, value) in &user.claims {
+        options = options.claim(name, variables.fill(value)?);
+    }
+    let defect = user.broken.as_ref().map(|name| variables.text(name)?.parse::<Defect>()).transpose()?;
+    Ok(match (defect, user.expired, user.invalid_signature) {
+        (Some(defect), ..) => auth.factory().create_broken_token(&options, defect),
+        (None, true, _) => auth.create_expired_token(&options),
+        (None, _, true) => auth.create_invalid_token(&options),
+        (None, false, false) => auth.create_token(&options),
+    })
 }

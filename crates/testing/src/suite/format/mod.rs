@@ -76,6 +76,10 @@ pub(in crate::suite) struct SuiteFile {
     /// Answers to requests of the server to the client: the first that matches and has uses left is given. A test's own come first.
     #[serde(default)]
     pub(super) answers: Vec<AnswerEntry>,
+    /// Values that no answer, message or line of output of the server may contain. With at least one, the tokens of clients are
+    /// among them.
+    #[serde(default)]
+    pub(in crate::suite) secrets: Vec<String>,
     /// Runs tests one after the other, in the order of the file. Default false: concurrently.
     #[serde(default)]
     pub(in crate::suite) serial: bool,

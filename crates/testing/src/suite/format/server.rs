@@ -19,7 +19,7 @@ pub(in crate::suite) struct ServerSection {
     pub(in crate::suite) args: Vec<String>,
     /// Configuration of the server, written to a file as JSON.
     pub(in crate::suite) config: Option<Map<String, Value>>,
-    /// Environment variables, in addition to those the suite is run with.
+    /// Environment variables, in addition to those the suite is run with. `{port}` is replaced by the port.
     #[serde(default)]
     pub(in crate::suite) env: BTreeMap<String, String>,
     /// The working directory, relative to the suite. Default: the suite's directory.

@@ -135,6 +135,15 @@ impl Step {
         ACTIONS.iter().filter(named).copied().collect()
     }
 
+    /// True if the step needs no MCP client.
+    pub(in crate::suite) fn needs_no_client(&self) -> bool {
+        match self.actions().as_slice() {
+            ["http" | "httpCalls" | "log"] => true,
+            ["parallel"] => self.parallel.iter().flatten().all(Self::needs_no_client),
+            _ => false,
+        }
+    }
+
     /// True if what the step observes comes from the server without a request of the client, so that concurrent tests would see it, too.
     /// Over standard input and output (`is_stdio`) they share a connection.
     pub(in crate::suite) fn observes_server(&self, is_stdio: bool) -> bool {

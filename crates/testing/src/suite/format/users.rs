@@ -30,6 +30,9 @@ pub(in crate::suite) struct IssuerSection {
     pub(in crate::suite) issuer: Option<String>,
     /// An RSA key in a PKCS#8 PEM file, created if it does not exist.
     pub(in crate::suite) key: Option<String>,
+    /// Faults of the mock by endpoint, such as `{jwks: "slow:3000"}`; those of `gatewright mock oauth --fault`.
+    #[serde(default)]
+    pub(in crate::suite) faults: BTreeMap<String, String>,
 }
 
 /// A user: the claims of a token, or headers.
@@ -59,6 +62,8 @@ pub(in crate::suite) struct UserSection {
     /// Creates a token that is signed by another key.
     #[serde(default)]
     pub(in crate::suite) invalid_signature: bool,
+    /// Creates a token with this defect, such as `alg-none`; those of `gatewright token --broken`.
+    pub(in crate::suite) broken: Option<String>,
 }
 
 /// A literal bearer token.

@@ -1,11 +1,20 @@
 //! Reports that are written as tests end.
 
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::{
+    borrow::Cow,
+    sync::{
+        Mutex,
+        atomic::{AtomicUsize, Ordering},
+    },
+};
 
 use super::{github, readable::Style, tap};
-use crate::suite::{
-    file::Suite,
-    results::{SuiteReport, TestReport},
+use crate::{
+    base::lock,
+    suite::{
+        file::Suite,
+        results::{SuiteReport, TestOutcome, TestReport},
+    },
 };
 
 /// Formats of which each test is a part.
@@ -29,12 +38,14 @@ pub struct Live {
     /// True if the names of suites are needed to tell tests apart.
     has_several: bool,
     number: AtomicUsize,
+    /// Suite, name and failure of the last test that failed in its own way.
+    failed: Mutex<Option<(String, String, String)>>,
 }
 
 impl Live {
     /// A report of these suites.
     pub fn new(format: LiveFormat, suites: &[Suite]) -> Self {
-        Self { format, has_several: suites.len() > 1, number: AtomicUsize::new(0) }
+        Self { format, has_several: suites.len() > 1, number: AtomicUsize::new(0), failed: Mutex::default() }
     }
 
     /// The text before the first test.
@@ -57,7 +68,24 @@ impl Live {
             LiveFormat::Github => github::annotation(name, file, test),
             LiveFormat::Readable { .. } | LiveFormat::Tap => String::new(),
         };
-        format!("{}{annotation}", style.test(&prefix, test))
+        format!("{}{annotation}", style.test(&prefix, &self.told_once(file, test)))
+    }
+
+    /// The test, whose failure is only named if the last one that failed did for the same reason: a server that does not start fails
+    /// all tests of a suite.
+    fn told_once<'a>(&self, file: &str, test: &'a TestReport) -> Cow<'a, TestReport> {
+        let TestOutcome::Failed(why) = &test.outcome else { return Cow::Borrowed(test) };
+        let mut failed = lock(&self.failed);
+        if let Some((of, name, known)) = &*failed
+            && of == file
+            && known == why
+            && why.contains('\n')
+        {
+            let outcome = TestOutcome::Failed(format!("as `{name}`"));
+            return Cow::Owned(TestReport { outcome, ..test.clone() });
+        }
+        *failed = Some((file.to_owned(), test.name.clone(), why.clone()));
+        Cow::Borrowed(test)
     }
 
     /// The text after the last test.

@@ -86,14 +86,16 @@ impl<'a> Process<'a> {
         };
         self.environment.server.stop().await;
         let mocks = self.environment.mock_problems(complete).map(Failure::from);
-        let passed = passed && steps.is_ok() && mocks.is_none();
+        let output = self.environment.server.get_logs();
+        let leak = self.environment.secrets.problem_in_output(&output).map(Failure::from);
+        let passed = passed && steps.is_ok() && mocks.is_none() && leak.is_none();
         let http = self.environment.http.as_ref();
         let cassette = http.map_or(Ok(Vec::new()), |http| http.finish_cassette(passed, complete));
         let (notes, cassette) = match cassette {
             Ok(notes) => (notes, None),
             Err(problem) => (Vec::new(), Some(Failure::from(problem))),
         };
-        let all = [("teardown", steps.err()), ("mocks", mocks), ("recordHttp", cassette)];
+        let all = [("teardown", steps.err()), ("mocks", mocks), ("secrets", leak), ("recordHttp", cassette)];
         let failed = all.into_iter().filter_map(|(name, failure)| Some((name, failure?, started)));
         (failed.collect(), notes)
     }

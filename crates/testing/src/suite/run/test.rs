@@ -32,7 +32,7 @@ impl SuiteRun<'_> {
         let limit = self.limit(test);
         let begin = async {
             let mut variables = base.clone();
-            variables.known.extend(instance.case.clone());
+            instance.add_to(&mut variables)?;
             let variables = variables;
             let process = Process::begin(self.suite, self.options, &variables, Some(test)).await?;
             let ended = self.on_process(instance, &process, notes).await;
@@ -107,7 +107,7 @@ impl SuiteRun<'_> {
         let connect = async {
             let mut variables = process.variables().await?;
             variables.known.insert("random".into(), random_text().into());
-            variables.known.extend(instance.case.clone());
+            instance.add_to(&mut variables)?;
             variables.add_own(&test.variables)?;
             let mocks = TestMocks::add(environment, test, &variables)?;
             let user = test.user.as_ref().or(suite.file.user.as_ref());
@@ -154,6 +154,7 @@ impl SuiteRun<'_> {
         let untold = || runner.untold_violations().map_or(Ok(()), |error| Err(error.to_string().into()));
         let outcome =
             outcome.and(after).and_then(|()| untold()).and_then(|()| mocks.check(environment, &runner));
+        let outcome = outcome.and_then(|()| runner.leak().map_or(Ok(()), Err));
         let finished = runner.finish_cassette(outcome.is_ok());
         let outcome = outcome.and_then(|()| finished.map_err(Failure::from));
         let outcome = outcome.map(|stale| violations.extend(stale));

@@ -64,7 +64,7 @@ impl StepRunner<'_> {
         }
         let mut headers = http::HeaderMap::new();
         for (name, value) in &request.headers {
-            let value = self.variables.text(value)?;
+            let (name, value) = (self.variables.text(name)?, self.variables.text(value)?);
             let name = http::HeaderName::try_from(name.as_str())
                 .map_err(|_| format!("`{name}` is no name of a header"))?;
             let value = http::HeaderValue::try_from(value)
@@ -94,15 +94,23 @@ impl StepRunner<'_> {
         let text = match (&request.url, &request.path) {
             (Some(url), _) => self.variables.text(url)?,
             (None, path) => {
+                let path = self.variables.text(path.as_deref().unwrap_or("/"))?;
+                // A variable may be the address of another server: `${auth.issuer}/…`.
+                if path.starts_with("http://") || path.starts_with("https://") {
+                    return self.with_query(&path, request);
+                }
                 let base = self.environment.server.info().base_url;
                 if base.is_empty() {
                     return Err("a server over stdio has no address; name a `url` instead of a `path`".into());
                 }
-                let path = self.variables.text(path.as_deref().unwrap_or("/"))?;
                 format!("{}/{}", base.trim_end_matches('/'), path.trim_start_matches('/'))
             }
         };
-        let mut url = url::Url::parse(&text).map_err(|error| format!("`{text}` is no URL: {error}"))?;
+        self.with_query(&text, request)
+    }
+
+    fn with_query(&self, text: &str, request: &HttpRequest) -> Result<url::Url, String> {
+        let mut url = url::Url::parse(text).map_err(|error| format!("`{text}` is no URL: {error}"))?;
         for (name, value) in &request.query {
             url.query_pairs_mut().append_pair(name, &self.variables.text(value)?);
         }

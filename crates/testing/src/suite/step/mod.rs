@@ -70,6 +70,12 @@ impl StepRunner<'_> {
         };
         let duration_ms = started.elapsed().as_secs_f64() * 1e3;
         let subject = outcome.subject();
+        // The server may send secrets to the services that it calls.
+        if step.http_calls.is_none()
+            && let Some(problem) = self.environment.secrets.problem_in_json("the outcome", &subject.json())
+        {
+            return Err(problem.into());
+        }
         let expected = self.expected(&step.expect)?;
         // A test of a raw response expects that it may be an error.
         let failure_expected = match step.raw {

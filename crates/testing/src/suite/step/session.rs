@@ -33,10 +33,14 @@ impl<'a> StepRunner<'a> {
         let cassette = test.and_then(|test| test.record.as_ref());
         let tape = cassette.map(|cassette| environment.tape(suite, cassette, &variables)).transpose()?;
         let strict = test.and_then(|test| test.strict.clone());
-        let mcp = environment
-            .client(&caller, tape.clone(), strict.as_ref())
-            .await
-            .map_err(|error| format!("the client does not connect: {error}"))?;
+        let client = environment.client_builder(&caller, tape.clone(), strict.as_ref());
+        let mcp = match test.is_some_and(|test| environment.needs_no_client(suite, test)) {
+            true => client.unconnected(),
+            false => client
+                .connect_or_refused()
+                .await
+                .map_err(|error| format!("the client does not connect: {error}"))?,
+        };
         Ok(Self {
             suite,
             environment,
@@ -103,6 +107,7 @@ impl<'a> StepRunner<'a> {
         failure.details.step = Some(self.at.step.clone()).filter(|step| !step.is_empty());
         failure.details.message.clone_from(&failure.text);
         failure.text = format!("{}{}{observed}", self.at.prefix, failure.text);
+        self.environment.secrets.redact(&mut failure);
         failure
     }
 
@@ -110,6 +115,24 @@ impl<'a> StepRunner<'a> {
     pub(in crate::suite) fn violations(&self) -> Vec<String> {
         let others = self.others.iter().flat_map(|(_, client)| client.logs().violations());
         self.main.logs().violations().into_iter().chain(others).collect()
+    }
+
+    /// The problem of a secret in what the server sent without a step that shows it: messages, and its output.
+    pub(in crate::suite) fn leak(&self) -> Option<Failure> {
+        let secrets = &self.environment.secrets;
+        if secrets.is_empty() {
+            return None;
+        }
+        let clients = std::iter::once(&self.main).chain(self.others.iter().map(|(_, client)| client));
+        let in_messages = clients.into_iter().find_map(|client| {
+            let sent = client.notifications().all().into_iter().map(|one| (one.method, one.params));
+            let asked = client.server_requests().into_iter().map(|one| (one.method, one.params));
+            sent.chain(asked).find_map(|(method, params)| {
+                secrets.problem_in_json(&format!("the message `{method}`"), &params)
+            })
+        });
+        let found = in_messages.or_else(|| secrets.problem_in_output(&self.environment.server.get_logs()));
+        found.map(Failure::from)
     }
 
     /// The error of violations that no step has failed with.
