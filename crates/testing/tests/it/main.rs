@@ -13,6 +13,8 @@ mod cassettes;
 #[cfg(test)]
 mod contract;
 #[cfg(test)]
+mod defects;
+#[cfg(test)]
 mod eras;
 #[cfg(test)]
 mod examples;

@@ -86,3 +86,43 @@ async fn a_token_that_is_not_good_has_to_be_refused() {
     let report = probe(&Target::url(&url), &options()).await;
     assert!(report.stopped.unwrap().contains("--token"));
 }
+
+#[tokio::test]
+async fn ways_around_the_token_and_broken_tokens_that_are_accepted_are_found() {
+    use gatewright_testing::{MockOAuthServer, MockOAuthServerOptions, TokenFactory, TokenFactoryOptions};
+
+    let factory =
+        TokenFactory::new(TokenFactoryOptions { audience: "notes".into(), ..TokenFactoryOptions::default() });
+    let mut issuer = MockOAuthServer::new(factory, MockOAuthServerOptions::default());
+    issuer.start().await.unwrap();
+    for (bug, expected) in [
+        ("", ""),
+        ("call-without-auth", "`tools/call` without a token is served"),
+        ("path-without-auth", "a client without a token at this path is served"),
+        ("header-of-proxy", "a client without a token that sends `x-forwarded-for: 127.0.0.1` is served"),
+        ("session-instead-of-token", "a session without its token is served"),
+        ("session-of-others", "a session with the token of another user is served"),
+        ("no-expiry", "a token of the issuer with the defect `no-expiry` is accepted"),
+        ("embedded-key", "a token of the issuer with the defect `embedded-key` is accepted"),
+    ] {
+        let server = gatewright_testing::Server::builder(script("defects-http.mjs"))
+            .env("BUG", bug)
+            .env("IDP_PROVIDER_URL", &issuer.info().base_url)
+            .env("IDP_EXPECTED_AUDIENCE", "notes")
+            .start()
+            .await
+            .unwrap();
+        let url = format!("{}/mcp", server.info().base_url);
+        let mut options = options();
+        options.issuer = Some(issuer.get_token_factory());
+        // Without a token for the client the probe ends after this area.
+        let report = probe(&Target::url(&url), &options).await;
+        let wrong =
+            report.findings.iter().filter(|one| one.area == Area::Auth && one.severity > Severity::Note);
+        let wrong: Vec<&str> = wrong.map(|one| one.problem.as_str()).collect();
+        assert!(
+            if bug.is_empty() { wrong.is_empty() } else { wrong.contains(&expected) },
+            "{bug}: {wrong:?}"
+        );
+    }
+}
