@@ -5,7 +5,10 @@
 //! at from the start, and what an app offers as soon as its lists are known. Names that `auth` has of its own scopes are errors
 //! (`config::check`).
 
-use std::{collections::HashSet, sync::Arc};
+use std::{
+    collections::{BTreeMap, HashSet},
+    sync::Arc,
+};
 
 use gatewright::Registry;
 use gatewright_auth::config::Mode;
@@ -34,10 +37,11 @@ pub fn unknown(config: &Config, registry: Option<&Registry>) -> Vec<Finding> {
     names.apps();
     if let Some(registry) = registry {
         names.definitions(registry);
+        names.needed_scopes(registry);
     }
     names.rate_limits();
     names.modes();
-    names.anonymous_scopes();
+    names.scopes();
     names.endpoints();
     names.api_keys();
     names.found
@@ -315,20 +319,53 @@ impl Names<'_> {
         self.found.append(&mut found);
     }
 
-    /// Scopes that anonymous callers alone can have: they are allowed, and more often misspelt.
-    fn anonymous_scopes(&mut self) {
+    /// Scopes that nobody can have, or anonymous callers alone: they are allowed, and more often misspelt.
+    fn scopes(&mut self) {
         let auth = &self.config.auth;
         if auth.mode != Mode::Orchestrated || auth.scopes.is_empty() {
             return;
         }
-        for (at, scope) in auth.anonymous_scopes.iter().enumerate() {
-            let known = auth.scopes.keys().map(String::as_str);
-            if !auth.scopes.contains_key(scope)
-                && let Some(near) = nearest(scope, known)
-            {
+        let known = || auth.scopes.keys().map(String::as_str);
+        let is_unknown = |scope: &str| !auth.scopes.contains_key(scope);
+        let mut found = Vec::new();
+        for (at, scope) in auth.anonymous_scopes.iter().enumerate().filter(|(_, scope)| is_unknown(scope)) {
+            if let Some(near) = nearest(scope, known()) {
                 let problem = format!("`{scope}` is not one of `auth.scopes`; did you mean `{near}`?");
-                self.found.push(Finding::new(&format!("/auth/anonymousScopes/{at}"), problem));
+                found.push(Finding::new(&format!("/auth/anonymousScopes/{at}"), problem));
             }
+        }
+        if let Some(scope) = self.config.approvals.approvers.as_deref().filter(|scope| is_unknown(scope)) {
+            let meant = did_you_mean(scope, known());
+            let problem = format!(
+                "`{scope}` is not one of `auth.scopes`, so nobody but an operator can approve{meant}"
+            );
+            found.push(Finding::new("/approvals/approvers", problem));
+        }
+        self.found.append(&mut found);
+    }
+
+    /// Tools that nobody can call, because they need scopes that the server does not know.
+    fn needed_scopes(&mut self, registry: &Registry) {
+        let auth = &self.config.auth;
+        if auth.mode != Mode::Orchestrated {
+            return;
+        }
+        let mut needed: BTreeMap<(String, String), Vec<String>> = BTreeMap::new();
+        for tool in registry.all_tools() {
+            for scope in tool.meta.scopes.iter().filter(|scope| !auth.scopes.contains_key(*scope)) {
+                let tools = needed.entry((tool.app_id.to_string(), scope.clone())).or_default();
+                tools.push(show_hidden(&printable(&tool.local_name, LONGEST_SHOWN)));
+            }
+        }
+        for ((app, scope), tools) in needed {
+            let scope = show_hidden(&printable(&scope, LONGEST_SHOWN));
+            let meant = nearest(&scope, auth.scopes.keys().map(String::as_str));
+            let meant = meant.map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
+            let (number, first) = (tools.len(), &tools[0]);
+            let problem = format!(
+                "{number} of its tools, such as `{first}`, need the scope `{scope}`, which is not one of `auth.scopes`: no user can call them{meant}"
+            );
+            self.found.push(Finding::new(&format!("/apps/{}", escape(&app)), problem));
         }
     }
 }

@@ -67,11 +67,14 @@ pub struct AddArgs {
     /// Address of a server.
     #[arg(long, value_name = "URL", conflicts_with = "command")]
     pub url: Option<String>,
+    /// OpenAPI document of an HTTP API: a file or an address.
+    #[arg(long, value_name = "FILE|URL", conflicts_with_all = ["command", "url", "env"])]
+    pub openapi: Option<String>,
     /// The address is one of the older HTTP+SSE transport.
     #[arg(long, requires = "url")]
     pub sse: bool,
-    /// Header of requests to --url, as `Name: value`; can be repeated. The value may be `${NAME}` or `${file:PATH}`.
-    #[arg(long = "header", value_name = "HEADER", value_parser = header, requires = "url")]
+    /// Header of requests to --url or to the API, as `Name: value`; can be repeated. The value may be `${NAME}` or `${file:PATH}`.
+    #[arg(long = "header", value_name = "HEADER", value_parser = header, conflicts_with = "command")]
     pub headers: Vec<(String, String)>,
     /// Variable of the command's environment, as `NAME=value`; can be repeated. The value may be `${NAME}` or `${file:PATH}`.
     #[arg(short, long, value_name = "VARIABLE", value_parser = variable, conflicts_with = "url")]

@@ -26,7 +26,7 @@ pub enum KeyCommand {
     /// List the keys that sign and verify tokens, as the servers of this configuration see them.
     List {
         /// Configuration of the servers.
-        #[arg(short, long, value_name = "FILE")]
+        #[arg(short, long, value_name = "FILE", default_value = "gatewright.yaml")]
         config: PathBuf,
         /// Print JSON.
         #[arg(long)]
@@ -40,7 +40,7 @@ pub enum KeyCommand {
         /// The `kid` of the key, as `gatewright key list` prints it.
         kid: String,
         /// Configuration of the servers.
-        #[arg(short, long, value_name = "FILE")]
+        #[arg(short, long, value_name = "FILE", default_value = "gatewright.yaml")]
         config: PathBuf,
         /// Print JSON with the remaining keys.
         #[arg(long)]
@@ -51,7 +51,7 @@ pub enum KeyCommand {
     /// For keys that the servers generated and keep in their store. Running servers follow within 30 seconds.
     Rotate {
         /// Configuration of the servers.
-        #[arg(short, long, value_name = "FILE")]
+        #[arg(short, long, value_name = "FILE", default_value = "gatewright.yaml")]
         config: PathBuf,
     },
 }
@@ -91,7 +91,7 @@ pub enum UserCommand {
         /// The `username`.
         name: String,
         /// Configuration of the servers.
-        #[arg(short, long, value_name = "FILE")]
+        #[arg(short, long, value_name = "FILE", default_value = "gatewright.yaml")]
         config: PathBuf,
         /// Lifetime of the link.
         #[arg(long, value_name = "MINUTES", default_value_t = 60, value_parser = clap::value_parser!(u64).range(1..=10_080))]
@@ -110,7 +110,7 @@ pub enum UserCommand {
 #[derive(Debug, Args)]
 pub struct StoreArgs {
     /// Configuration of the servers, which must share a store (`sqlite` or `redis`).
-    #[arg(short, long, value_name = "FILE")]
+    #[arg(short, long, value_name = "FILE", default_value = "gatewright.yaml")]
     pub config: PathBuf,
     /// Print JSON.
     #[arg(long)]
@@ -254,7 +254,7 @@ pub struct ExportArgs {
     #[arg(long, conflicts_with = "suite", value_name = "TEXT")]
     pub description: Option<String>,
     /// Configuration of the servers, which must share a store (`sqlite` or `redis`).
-    #[arg(short, long, value_name = "FILE")]
+    #[arg(short, long, value_name = "FILE", default_value = "gatewright.yaml")]
     pub config: PathBuf,
 }
 

@@ -18,7 +18,7 @@ pub enum PinsCommand {
     /// List pinned tools: approved, changed, new and gone ones.
     List {
         /// Configuration file. Its apps are started for the command.
-        #[arg(short, long, value_name = "FILE")]
+        #[arg(short, long, value_name = "FILE", default_value = "gatewright.yaml")]
         config: PathBuf,
         /// Print JSON.
         #[arg(long)]
@@ -30,7 +30,7 @@ pub enum PinsCommand {
         #[arg(value_name = "NAME")]
         names: Vec<String>,
         /// Configuration file. Its apps are started for the command.
-        #[arg(short, long, value_name = "FILE")]
+        #[arg(short, long, value_name = "FILE", default_value = "gatewright.yaml")]
         config: PathBuf,
         /// Print JSON.
         #[arg(long)]
@@ -45,7 +45,7 @@ pub enum PinsCommand {
         #[arg(long, conflicts_with = "names")]
         all: bool,
         /// Configuration file. Its apps are started for the command.
-        #[arg(short, long, value_name = "FILE")]
+        #[arg(short, long, value_name = "FILE", default_value = "gatewright.yaml")]
         config: PathBuf,
     },
 }

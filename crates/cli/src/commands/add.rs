@@ -1,6 +1,9 @@
 //! `gatewright add`: one more app in a configuration.
 
-use std::{path::PathBuf, process::ExitCode};
+use std::{
+    path::{Path, PathBuf},
+    process::ExitCode,
+};
 
 use gatewright_core::check_app_id;
 use gatewright_upstream::names_credential;
@@ -21,8 +24,8 @@ const NEW: &str = "gatewright.yaml";
 /// Adds the app, if the configuration is good with it.
 pub fn run(args: &AddArgs) -> anyhow::Result<ExitCode> {
     check_app_id(&args.name).map_err(|problem| BadConfig(format!("`{}`: {problem}", args.name)))?;
-    let keys = keys(args)?;
     let path = args.config.clone().or_else(configuration_here).unwrap_or_else(|| PathBuf::from(NEW));
+    let keys = keys(args, &path)?;
     let failed = |problem: String| BadConfig(format!("{}: {problem}", path.display()));
     let format = config::format_of(&path)?;
     let before = files::read_to_change(&path).map_err(failed)?;
@@ -46,8 +49,17 @@ pub fn run(args: &AddArgs) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// The keys of the app.
-fn keys(args: &AddArgs) -> anyhow::Result<Map<String, Value>> {
+/// The document as the configuration at `path` names it: a file is relative to that, and to the current folder on the command line.
+fn document(given: &str, path: &Path) -> anyhow::Result<String> {
+    let is_here = path.parent().is_none_or(|folder| folder.as_os_str().is_empty() || folder == ".");
+    if given.contains("://") || is_here {
+        return Ok(given.to_owned());
+    }
+    Ok(std::path::absolute(given)?.display().to_string())
+}
+
+/// The keys of the app, for the configuration at `path`.
+fn keys(args: &AddArgs, path: &Path) -> anyhow::Result<Map<String, Value>> {
     let mut keys = Map::new();
     let pairs = |pairs: &[(String, String)]| -> Value {
         pairs
@@ -61,13 +73,16 @@ fn keys(args: &AddArgs) -> anyhow::Result<Map<String, Value>> {
             keys.insert("type".to_owned(), "sse".into());
         }
         keys.insert("url".to_owned(), url.as_str().into());
+    } else if let Some(openapi) = &args.openapi {
+        keys.insert("openapi".to_owned(), document(openapi, path)?.into());
     } else if let Some((program, arguments)) = args.command.split_first() {
         keys.insert("command".to_owned(), program.as_str().into());
         if !arguments.is_empty() {
             keys.insert("args".to_owned(), arguments.into());
         }
     } else {
-        let problem = "an app needs a command or an address: `gatewright add NAME -- npx -y PACKAGE`, or `gatewright add NAME --url URL`";
+        let problem = "an app needs a command, an address or an OpenAPI document: `gatewright add NAME -- npx -y PACKAGE`, `gatewright add NAME --url URL`, or \
+                       `gatewright add NAME --openapi FILE`";
         return Err(BadConfig(problem.to_owned()).into());
     }
     for (key, given) in [("env", &args.env), ("headers", &args.headers)] {

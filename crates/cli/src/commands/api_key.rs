@@ -7,12 +7,14 @@ use std::{
 
 use anyhow::Context as _;
 use gatewright_auth::{ApiKeyError, Clock as _, NewApiKey, RevokedApiKey, SystemClock, SystemEntropy};
+use gatewright_core::MAIN_ENDPOINT;
 use gatewright_findings::nearest;
 use secrecy::ExposeSecret as _;
 use serde_json::json;
 
 use crate::{
-    args::{ApiKeyArgs, ApiKeyCommand, KeyGrantArgs, StoreArgs},
+    args::{ApiKeyArgs, ApiKeyCommand, ConfigArgs, KeyGrantArgs, StoreArgs},
+    config::Config,
     exit::BadConfig,
     output::{self, errln, outln},
     wire::auth_store,
@@ -65,6 +67,13 @@ fn generate(name: &str, grant: &KeyGrantArgs, json: bool) -> anyhow::Result<()> 
 }
 
 async fn create(name: &str, grant: &KeyGrantArgs, store: &StoreArgs) -> anyhow::Result<()> {
+    let config = Config::of(&ConfigArgs { config: Some(store.config.clone()), mcp_config: None })?;
+    let known = || config.endpoints.keys().map(String::as_str).chain([MAIN_ENDPOINT]);
+    if let Some(name) = grant.endpoints.iter().find(|name| !known().any(|known| known == name.as_str())) {
+        let meant =
+            nearest(name, known()).map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
+        return Err(BadConfig(format!("there is no endpoint `{name}`{meant}")).into());
+    }
     let server = auth_store::open_shared(store).await?;
     let made = match server.create_api_key(name, &grant.scopes, &grant.endpoints, grant.life()).await {
         Ok(made) => made,

@@ -25,7 +25,7 @@ pub(super) fn read(
     environment: &HashMap<String, String>,
 ) -> Result<IndexMap<String, UpstreamConfig>, Vec<Finding>> {
     let listed = read_mcp_servers(text).map_err(|error| vec![Finding::new("", error.to_string())])?;
-    let folder = path.parent().unwrap_or(Path::new(""));
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let environment = with_places(environment, folder);
     let around = Surroundings { environment: &environment, folder: Some(folder), is_own: false };
     let (mut servers, mut findings) = (IndexMap::new(), Vec::new());

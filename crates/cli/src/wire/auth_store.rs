@@ -13,6 +13,7 @@ use crate::{
     args::{ConfigArgs, StoreArgs},
     config::Config,
     exit::BadConfig,
+    output::errln,
 };
 
 /// Opens the store of the configuration at `path`. `reject` returns the reason why a command cannot work on a configuration.
@@ -26,6 +27,16 @@ pub async fn open(
     let config = Config::of(&ConfigArgs { config: Some(path.to_owned()), mcp_config: None })?;
     if let Some(problem) = reject(&config.auth) {
         return Err(BadConfig(problem.to_owned()).into());
+    }
+    if config.auth.token_storage.kind == StorageKind::Sqlite
+        && let Some(store) = config.auth.token_storage.config.path.as_deref().map(Path::new)
+        && !store.exists()
+    {
+        let at = std::path::absolute(store).unwrap_or_else(|_| store.to_owned());
+        errln!(
+            "note: there was no store at {}, so it is made now; a relative `auth.tokenStorage.config.path` is relative to the current folder",
+            at.display()
+        );
     }
     // The running server writes its audit file; this command reports to its own log.
     let address = SocketAddr::new(config.http.host, config.http.port);

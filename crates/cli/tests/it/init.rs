@@ -332,6 +332,14 @@ fn add_keeps_comments_and_order_and_writes_only_what_check_accepts() {
         assert!(self::said(&output).contains(says), "{arguments:?}: {}", self::said(&output));
         assert_eq!(written(home.path()), expected);
     }
+    let document = "openapi: 3.1.0\ninfo: { title: T, version: '1' }\nservers: [{ url: 'https://x.example' }]\npaths: {}\n";
+    fs::write(home.path().join("work/api.yaml"), document).unwrap();
+    succeeds(home.path(), &["add", "api", "--openapi", "api.yaml", "--header", "X-Key: ${API_KEY}"]);
+    let text = written(home.path());
+    assert!(
+        text.contains("  api:\n    openapi: \"api.yaml\"\n    headers:\n      X-Key: \"${API_KEY}\"\n"),
+        "{text}"
+    );
     let said =
         succeeds(home.path(), &["add", "key", "--url", "https://x.example/mcp", "--header", "X-Key: k"]);
     assert!(said.contains("headers.X-Key is in the file as you typed it"), "{said}");
