@@ -38,6 +38,8 @@ impl FetchError {
             Self::OAuth(_, code) => matches!(
                 code.as_str(),
                 "invalid_grant"
+                    // GitHub has a name of its own.
+                    | "bad_refresh_token"
                     | "access_denied"
                     | "login_required"
                     | "interaction_required"
@@ -238,7 +240,12 @@ async fn error_code(mut response: reqwest::Response) -> Option<String> {
         }
         body.extend_from_slice(&chunk);
     }
-    let body: serde_json::Value = read_json(&body).ok()?;
+    oauth_error(&body)
+}
+
+/// Returns the code of a body that is an OAuth error.
+pub(crate) fn oauth_error(body: &[u8]) -> Option<String> {
+    let body: serde_json::Value = read_json(body).ok()?;
     let code = body.get("error")?.as_str()?;
     let plain = |c: u8| c.is_ascii_lowercase() || c == b'_';
     (code.len() <= 64 && !code.is_empty() && code.bytes().all(plain)).then(|| code.to_owned())

@@ -74,4 +74,4 @@ pub use server::{
 };
 pub use transparent::Transparent;
 pub use tuning::RECHECK;
-pub use upstream_oauth::{UpstreamProvider, UpstreamVault};
+pub use upstream_oauth::{OauthEndpoints, UpstreamProvider, UpstreamVault};

@@ -41,18 +41,21 @@ pub struct Authorize {
 ///
 /// Errors are texts that are safe to show to the caller.
 pub trait UserCredentials: Send + Sync + 'static {
-    /// The token of `principal` for the app called `app`, refreshed when it is about to expire. `None`: the user has to authorize first.
+    /// The token of `principal` for the app called `app`, refreshed when it is about to expire. `None`: the user has to authorize first,
+    /// for the first time or because one of `scopes` was not asked for yet.
     fn bearer<'a>(
         &'a self,
         app: &'a str,
         principal: &'a Principal,
+        scopes: &'a [String],
     ) -> AppFuture<'a, Result<Option<BearerToken>, String>>;
 
-    /// Begins an authorization.
+    /// Begins an authorization for `scopes` beside those of the app's settings and those that the user's token was asked for with.
     fn authorize<'a>(
         &'a self,
         app: &'a str,
         principal: &'a Principal,
+        scopes: &'a [String],
     ) -> AppFuture<'a, Result<Authorize, String>>;
 
     /// The server refused `token`: another one when there is one, by refreshing; else the token is forgotten.

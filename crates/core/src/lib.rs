@@ -50,6 +50,7 @@ mod schema;
 mod secret;
 mod share;
 mod state_home;
+mod sign_in;
 mod template;
 mod tool;
 mod tool_settings;
@@ -118,6 +119,7 @@ pub use schema::{BrokenRule, InputProblem, InputSchema, LeftOut, SchemaMode, pat
 pub use secret::Secret;
 pub use share::{Claimant, NoShare, Portion, Share, Shares};
 pub use state_home::{PassedOn, StateHome};
+pub use sign_in::{SIGN_IN_QUESTION, URL_ELICITATION_REQUIRED, ask_to_sign_in, sign_in_error};
 pub use tool::ToolEntry;
 pub use tool_settings::{ToolMeta, ToolOverride, UsageExample};
 pub use trace::{Incoming, TraceContext};

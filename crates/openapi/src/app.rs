@@ -10,7 +10,7 @@ use std::{sync::Arc, time::Duration};
 use arc_swap::ArcSwapOption;
 use gatewright_core::{
     AnswerRoom, App, AppEvent, AppFuture, AppHealth, CallContext, Catalog, CatalogLink, DownReason,
-    NetworkTransport, Permit,
+    NetworkTransport, Permit, ask_to_sign_in,
 };
 use rmcp::{
     ErrorData,
@@ -24,7 +24,8 @@ use tokio::sync::broadcast;
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use crate::{
-    call::{HttpApi, Reporter},
+    ApiUser, UserSignIn,
+    call::{Called, HttpApi, OperationCall, Reporter, user_refused},
     config::{DocumentPlace, OpenapiConfig},
     loading::{Loaded, Loader},
 };
@@ -42,11 +43,12 @@ pub struct OpenapiApp {
     shared: Arc<Shared>,
 }
 
-#[derive(Debug)]
 struct Shared {
     id: Arc<str>,
     link: CatalogLink,
     api: Option<Arc<HttpApi>>,
+    /// Keeps the tokens of users.
+    users: Option<Arc<dyn UserSignIn>>,
     loaded: ArcSwapOption<Loaded>,
     stop: CancellationToken,
     tasks: TaskTracker,
@@ -60,6 +62,14 @@ impl OpenapiApp {
     /// # Panics
     /// Outside a Tokio runtime.
     pub fn start(id: &str, config: OpenapiConfig) -> Arc<Self> {
+        Self::start_for(id, config, None)
+    }
+
+    /// Does the same as [`OpenapiApp::start`]. `users` signs users in, which `auth.type: oauth` needs.
+    ///
+    /// # Panics
+    /// Outside a Tokio runtime.
+    pub fn start_for(id: &str, config: OpenapiConfig, users: Option<Arc<dyn UserSignIn>>) -> Arc<Self> {
         let link = CatalogLink::default();
         let api = match HttpApi::new(config) {
             Ok(api) => Some(Arc::new(api)),
@@ -72,6 +82,7 @@ impl OpenapiApp {
             id: id.into(),
             link,
             api,
+            users,
             loaded: ArcSwapOption::empty(),
             stop: CancellationToken::new(),
             tasks: TaskTracker::new(),
@@ -85,9 +96,33 @@ impl OpenapiApp {
     }
 }
 
+impl std::fmt::Debug for Shared {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Shared").field("id", &self.id).finish_non_exhaustive()
+    }
+}
+
 impl Drop for OpenapiApp {
     fn drop(&mut self) {
         self.shared.stop.cancel();
+    }
+}
+
+impl OpenapiApp {
+    async fn ask_to_sign_in(
+        &self,
+        scopes: &[String],
+        context: &CallContext,
+    ) -> Result<CallToolResponse, ErrorData> {
+        let Shared { id, users, .. } = &*self.shared;
+        let authorized = match users {
+            Some(users) => users.authorize(id, context.principal(), scopes).await,
+            None => Err("nobody signs users in".to_owned()),
+        };
+        match authorized {
+            Ok(authorize) => ask_to_sign_in(id, &authorize, context),
+            Err(why) => Ok(user_refused(why).into()),
+        }
     }
 }
 
@@ -132,7 +167,12 @@ impl Shared {
     fn publish(&self, loaded: Loaded) {
         let catalog = loaded.catalog();
         tracing::info!(app.id = %self.id, tools = catalog.tools.len(), "read the OpenAPI document of an app");
-        let is_usable = loaded.problem();
+        let mut is_usable = loaded.problem();
+        if let (Some(users), Some(sign_in)) = (&self.users, &loaded.sign_in)
+            && let Err(problem) = users.serve(&self.id, sign_in.clone())
+        {
+            is_usable = Some(problem);
+        }
         self.loaded.store(Some(Arc::new(loaded)));
         match is_usable {
             Some(problem) => self.link.down(problem),
@@ -189,8 +229,18 @@ impl App for OpenapiApp {
             let none = JsonObject::new();
             let arguments = params.arguments.as_ref().unwrap_or(&none);
             let reporter = Reporter::Caller(request);
+            let user = self.shared.users.as_ref().map(|credentials| ApiUser {
+                app: self.shared.id.clone(),
+                principal: context.principal().clone(),
+                credentials: credentials.clone(),
+            });
+            let surroundings = &loaded.surroundings;
+            let call = OperationCall { operation, surroundings, arguments, user, room, reporter };
             // The invoker keeps the time of the call.
-            Ok(api.call(operation, &loaded.surroundings, arguments, room, reporter).await.into())
+            match api.call(call).await {
+                Called::Done(result) => Ok(result.into()),
+                Called::SignIn(scopes) => self.ask_to_sign_in(&scopes, &context).await,
+            }
         })
     }
 

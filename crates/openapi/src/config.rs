@@ -62,6 +62,69 @@ pub struct ClientCredentials {
     pub in_body: bool,
 }
 
+/// The gateway as an OAuth client of an API on behalf of each user: authorization code with PKCE (RFC 6749 §4.1, RFC 7636).
+#[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct UserAuthorization {
+    /// Our client identifier at the authorization server, where our redirect URI has to be registered.
+    pub client_id: String,
+    /// Our secret there, for a confidential client.
+    #[serde(default)]
+    pub client_secret: Option<Secret>,
+    /// The authorization endpoint. Default: that of the document's `authorizationCode` flow.
+    #[serde(default)]
+    pub authorization_url: Option<String>,
+    /// The token endpoint. Default: that of the document's `authorizationCode` flow.
+    #[serde(default)]
+    pub token_url: Option<String>,
+    /// The authorization server, whose metadata has its endpoints unless they are known. Default: that of the document's OpenID Connect scheme.
+    #[serde(default)]
+    pub issuer: Option<String>,
+    /// Scopes to ask for. Default: those that the operation requires, and those that the user allowed before.
+    #[serde(default)]
+    pub scopes: Vec<String>,
+    /// Further parameters of the authorization request, such as `access_type: offline`.
+    #[serde(default)]
+    pub parameters: BTreeMap<String, String>,
+    /// `true` sends identifier and secret in the body (`client_secret_post`). Default false: in `Authorization`.
+    #[serde(default)]
+    pub in_body: bool,
+}
+
+/// Parameters of an authorization request that the gateway sets itself.
+const OWN_PARAMETERS: [&str; 11] = [
+    "response_type",
+    "response_mode",
+    "client_id",
+    "client_secret",
+    "redirect_uri",
+    "state",
+    "scope",
+    "code_challenge",
+    "code_challenge_method",
+    "request",
+    "request_uri",
+];
+
+impl UserAuthorization {
+    fn problem(&self) -> Option<(&'static str, String)> {
+        let urls = [
+            ("authorizationUrl", &self.authorization_url),
+            ("tokenUrl", &self.token_url),
+            ("issuer", &self.issuer),
+        ];
+        let bad = urls.into_iter().find(|(_, url)| url.as_deref().is_some_and(|url| !is_http(url)));
+        if let Some((field, _)) = bad {
+            return Some((field, "must be an address like `https://host/authorize`".to_owned()));
+        }
+        if self.client_id.is_empty() {
+            return Some(("clientId", "is empty".to_owned()));
+        }
+        let own = self.parameters.keys().find(|name| OWN_PARAMETERS.contains(&name.as_str()))?;
+        Some(("parameters", format!("`{own}` is set by the gateway; take it out")))
+    }
+}
+
 /// One credential of the gateway at an API.
 #[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]
 #[serde(tag = "type", rename_all = "camelCase", deny_unknown_fields)]
@@ -93,6 +156,9 @@ pub enum Credential {
     },
     /// OAuth 2.0 client credentials (RFC 6749 §4.4): the gateway gets an access token for itself, and keeps it until it expires.
     ClientCredentials(ClientCredentials),
+    /// OAuth 2.0 on behalf of each user: the gateway gets an access token with the consent of the user, and keeps and refreshes it. The first
+    /// use answers with an address to open. Needs `auth.mode: orchestrated`. One for each app.
+    Oauth(UserAuthorization),
 }
 
 impl Credential {
@@ -103,6 +169,7 @@ impl Credential {
             | Self::Basic { password: secret, .. }
             | Self::ApiKey { value: secret, .. } => Some(secret),
             Self::ClientCredentials(client) => Some(&client.client_secret),
+            Self::Oauth(user) => user.client_secret.as_ref(),
         }
     }
 
@@ -121,6 +188,7 @@ impl Credential {
                     name.as_deref().is_some_and(|name| is_header && HeaderName::try_from(name).is_err());
                 is_bad.then(|| ("name", "is no name of a header".to_owned()))
             }
+            Self::Oauth(user) => user.problem(),
             Self::ClientCredentials(client) => {
                 let is_bad = client.token_url.as_deref().is_some_and(|url| !is_http(url));
                 is_bad.then(|| ("tokenUrl", "must be an address like `https://host/token`".to_owned()))
@@ -175,6 +243,11 @@ impl JsonSchema for ApiAuth {
 }
 
 impl ApiAuth {
+    /// Returns `true` if the API is called on behalf of users.
+    pub fn is_of_users(&self) -> bool {
+        self.all().iter().any(|(_, credential)| matches!(credential, Credential::Oauth(_)))
+    }
+
     /// The credentials, each with the name of its scheme if it has one.
     pub(crate) fn all(&self) -> Vec<(Option<&str>, &Credential)> {
         match self {
@@ -323,6 +396,10 @@ impl OpenapiConfig {
                 let scheme = scheme.map(|scheme| format!("{scheme}.")).unwrap_or_default();
                 problems.push(InvalidField::new(format!("auth.{scheme}{field}"), problem));
             }
+        }
+        let users = self.auth.iter().flat_map(ApiAuth::all);
+        if users.filter(|(_, credential)| matches!(credential, Credential::Oauth(_))).count() > 1 {
+            problems.push(InvalidField::new("auth", "has two credentials of type `oauth`; keep one"));
         }
         problems
     }

@@ -11,10 +11,13 @@ mod config;
 mod document;
 mod loading;
 mod operation;
+mod sign_in;
 
 pub use app::OpenapiApp;
-pub use call::{HttpApi, Reporter, Surroundings};
-pub use config::{ApiAuth, ApiKeyPlace, ClientCredentials, Credential, DocumentPlace, OpenapiConfig};
+pub use call::{Called, HttpApi, OperationCall, Reporter, Surroundings};
+pub use config::{
+    ApiAuth, ApiKeyPlace, ClientCredentials, Credential, DocumentPlace, OpenapiConfig, UserAuthorization,
+};
 pub use document::{Document, DocumentError, DocumentOptions, Finding, Selector, read};
 pub use loading::{DocumentReport, check};
 pub use operation::{
@@ -22,3 +25,4 @@ pub use operation::{
     Oauth2FlowKind, Operation, Parameter, PathPart, Requirement, ResponseShape, SecurityScheme, Server,
     ServerVariable, StatusCodes, Style, Success,
 };
+pub use sign_in::{ApiSignIn, ApiUser, SignInServer, UserSignIn};

@@ -1,7 +1,7 @@
 //! Reading the document of an app from a file or a URL, and what it means together with the configuration.
 
 use std::{
-    collections::HashMap,
+    collections::{BTreeSet, HashMap},
     fs, io,
     path::{Path, PathBuf},
     sync::Arc,
@@ -14,10 +14,11 @@ use tokio::runtime::Handle;
 use url::Url;
 
 use crate::{
-    Operation,
+    ApiSignIn, Operation,
     call::{HttpApi, Surroundings, Validators, fits},
     config::{ApiAuth, Credential, DocumentPlace, OpenapiConfig},
     document::{self, Document, DocumentOptions, Finding},
+    sign_in,
 };
 
 /// Findings about one document that are kept.
@@ -31,6 +32,8 @@ pub(crate) struct Loaded {
     document: Document,
     by_tool: HashMap<Arc<str>, Arc<Operation>>,
     pub(crate) surroundings: Surroundings,
+    /// The sign-in of users, if the API is called on behalf of them.
+    pub(crate) sign_in: Option<ApiSignIn>,
     /// Fields of the configuration that do not fit the document.
     misfits: Vec<InvalidField>,
     /// Tools without a server, and why.
@@ -40,13 +43,20 @@ pub(crate) struct Loaded {
 impl Loaded {
     fn new(document: Document, url: Option<Url>, api: &HttpApi) -> Self {
         let operations = document.operations.iter();
-        let without_server: Vec<_> = operations
-            .clone()
-            .filter_map(|operation| {
-                let why = api.check_server(operation, url.as_ref()).err()?;
-                Some((operation.tool.clone(), why))
-            })
-            .collect();
+        let (mut without_server, mut server, mut origins) = (Vec::new(), None, BTreeSet::new());
+        for operation in operations.clone() {
+            match api.server(operation, url.as_ref()) {
+                Ok(base) if base.is_trusted => {
+                    let origin = base.url.origin();
+                    if server.as_ref().is_none_or(|server: &Url| server.origin() != origin) {
+                        origins.insert(origin.ascii_serialization());
+                    }
+                    server.get_or_insert(base.url);
+                }
+                Ok(_) => {}
+                Err(why) => without_server.push((operation.tool.clone(), why)),
+            }
+        }
         let is_left_out = |tool: &Arc<str>| without_server.iter().any(|(other, _)| other == tool);
         let by_tool = operations
             .clone()
@@ -55,8 +65,16 @@ impl Loaded {
             .collect();
         let surroundings =
             Surroundings::new(document.schemes.clone(), url, operations.map(|operation| &**operation));
-        let misfits = misfits(api.config(), &document);
-        Self { by_tool, surroundings, misfits, without_server, document }
+        let mut misfits = misfits(api.config(), &document);
+        let sign_in =
+            match sign_in::of_document(api.config(), &document.schemes, server.as_ref(), &origins) {
+                Ok(sign_in) => sign_in,
+                Err(misfit) => {
+                    misfits.push(misfit);
+                    None
+                }
+            };
+        Self { sign_in, by_tool, surroundings, misfits, without_server, document }
     }
 
     /// The operation behind a tool.

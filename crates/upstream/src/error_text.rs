@@ -2,14 +2,14 @@
 //!
 //! Paths and stack traces are left to `codecall.sanitization`, which also covers the apps in this process.
 
-use gatewright_core::{CredentialPatterns, MASK, is_web_address};
+use gatewright_core::{CredentialPatterns, MASK, URL_ELICITATION_REQUIRED, is_web_address};
 use rmcp::{
     ErrorData,
     model::{CallToolResult, ContentBlock, ServerResult},
 };
 use serde_json::{Value, json};
 
-use crate::{authorize::URL_ELICITATION_REQUIRED, redactor::Redactor};
+use crate::redactor::Redactor;
 
 /// Longest message of a protocol error, in bytes.
 const MOST_MESSAGE: usize = 8 * 1024;

@@ -54,7 +54,7 @@ impl UpstreamHttpClient {
         let Some(User { principal, credentials }) = &self.user else { return send(auth).await };
         let lost = |why: String| Failed::Client(HttpError::NoToken(why));
         let missing = || lost("its user has not authorized the gateway".to_owned());
-        let token = credentials.bearer(&self.id, principal).await.map_err(lost)?.ok_or_else(missing)?;
+        let token = credentials.bearer(&self.id, principal, &[]).await.map_err(lost)?.ok_or_else(missing)?;
         match send(Some(token.expose().to_owned())).await {
             Err(StreamableHttpError::AuthRequired(_)) => {
                 let other = credentials.refused(&self.id, principal, &token).await.map_err(lost)?;

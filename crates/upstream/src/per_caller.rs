@@ -8,7 +8,7 @@ use std::{collections::HashMap, future::Future, sync::Arc, time::Duration};
 
 use gatewright_core::{
     App, AppEvent, AppFuture, AppHealth, Audience, Authorize, CallContext, Caller, Catalog, NetworkTransport,
-    PerCaller, Permit, Unavailable, UserCredentials,
+    PerCaller, Permit, SIGN_IN_QUESTION, Unavailable, UserCredentials, ask_to_sign_in, sign_in_error,
 };
 use rmcp::{
     ErrorData,
@@ -22,7 +22,7 @@ use tokio::sync::broadcast;
 
 use crate::{
     Sessions, TransportType, UpstreamApp, UpstreamConfig,
-    authorize::{self, AUTHORIZE, QUESTION, ask, elicitation_error},
+    authorize::{self, AUTHORIZE},
     connections::{Connections, Full, Lease},
     failure,
     places::OwnPlaces,
@@ -114,14 +114,14 @@ impl PerCallerApp {
     /// Returns `true` if the server can be called for the caller: a server that wants no tokens can.
     async fn has_token(&self, caller: &Caller) -> Result<bool, Refusal> {
         let Some(credentials) = &self.credentials else { return Ok(true) };
-        let token = credentials.bearer(&self.id, caller.principal()).await;
+        let token = credentials.bearer(&self.id, caller.principal(), &[]).await;
         token.map(|token| token.is_some()).map_err(|why| self.unauthorized(&why))
     }
 
     async fn must_authorize(&self, caller: &Caller) -> Refusal {
         self.connections.let_go(&self.audience(caller));
         let Some(credentials) = &self.credentials else { return self.failed("wants no authorization") };
-        match credentials.authorize(&self.id, caller.principal()).await {
+        match credentials.authorize(&self.id, caller.principal(), &[]).await {
             Ok(authorize) => Refusal::Authorize(authorize),
             Err(why) => self.unauthorized(&why),
         }
@@ -139,7 +139,7 @@ impl PerCallerApp {
     fn to_error(&self, refusal: Refusal) -> ErrorData {
         match refusal {
             Refusal::Failed(error) => error,
-            Refusal::Authorize(authorize) => elicitation_error(&self.id, &authorize),
+            Refusal::Authorize(authorize) => sign_in_error(&self.id, &authorize),
         }
     }
 
@@ -163,7 +163,7 @@ impl PerCallerApp {
     ) -> Result<CallToolResponse, ErrorData> {
         let lease = match self.connected(context.caller()).await {
             Ok(lease) => lease,
-            Err(Refusal::Authorize(authorize)) => return ask(&self.id, &authorize, &context),
+            Err(Refusal::Authorize(authorize)) => return ask_to_sign_in(&self.id, &authorize, &context),
             Err(Refusal::Failed(error)) => return Err(error),
         };
         if self.credentials.is_none() {
@@ -171,7 +171,7 @@ impl PerCallerApp {
         }
         // The answer to our own question is not the server's.
         if let Some(answers) = &mut params.input_responses {
-            answers.remove(QUESTION);
+            answers.remove(SIGN_IN_QUESTION);
         }
         let theirs = lease.app.catalog();
         if params.name == AUTHORIZE && theirs.tools.iter().all(|tool| tool.name != AUTHORIZE) {
@@ -187,7 +187,7 @@ impl PerCallerApp {
             return Err(failed);
         }
         match self.must_authorize(context.caller()).await {
-            Refusal::Authorize(authorize) => ask(&self.id, &authorize, &context),
+            Refusal::Authorize(authorize) => ask_to_sign_in(&self.id, &authorize, &context),
             Refusal::Failed(error) => Err(error),
         }
     }

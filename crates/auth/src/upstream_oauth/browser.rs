@@ -38,6 +38,8 @@ struct UpstreamAuthorization {
     app: String,
     sub: String,
     resource: String,
+    #[serde(default)]
+    scopes: Vec<String>,
     issuer: String,
     verifier: String,
     identity: ClientIdentity,
@@ -137,7 +139,9 @@ impl UpstreamVault {
         let ctx = &self.0.services.ctx;
         let (state, verifier) = (ctx.new_secret(), ctx.new_secret());
         let challenge = b64(sha256(&verifier));
-        let scope = server.scopes.join(" ");
+        let mut scopes = server.scopes.clone();
+        scopes.extend(link.scopes.iter().filter(|scope| !server.scopes.contains(scope)).cloned());
+        let scope = scopes.join(" ");
         let mut pairs = vec![
             ("response_type", "code"),
             ("client_id", identity.id.as_str()),
@@ -145,8 +149,12 @@ impl UpstreamVault {
             ("state", &state),
             ("code_challenge", &challenge),
             ("code_challenge_method", "S256"),
-            ("resource", &provider.settings.resource),
         ];
+        if provider.settings.is_mcp {
+            pairs.push(("resource", &provider.settings.resource));
+        }
+        let more = provider.settings.parameters.iter();
+        pairs.extend(more.map(|(name, value)| (name.as_str(), value.as_str())));
         if !scope.is_empty() {
             pairs.push(("scope", &scope));
         }
@@ -155,6 +163,7 @@ impl UpstreamVault {
             app: link.app.clone(),
             sub: link.sub.clone(),
             resource: provider.settings.resource.clone(),
+            scopes,
             issuer: server.issuer.clone(),
             verifier,
             identity,
@@ -205,7 +214,8 @@ impl UpstreamVault {
         let iss = params.get("iss");
         let missing = server.authorization_response_iss_parameter_supported && iss.is_none();
         let elsewhere = at != Some(IssuerTag::of(&authorization.issuer));
-        if elsewhere || missing || iss.is_some_and(|iss| iss != server.issuer) {
+        let is_other = !server.is_unnamed && iss.is_some_and(|iss| iss != server.issuer);
+        if elsewhere || missing || is_other {
             return Err(bad_request("The answer is from another service than the one that was asked."));
         }
         if params.get("error").is_some() {
@@ -216,7 +226,13 @@ impl UpstreamVault {
         }
         let code = params.get("code").filter(|code| !code.is_empty()).ok_or_else(unmatched)?;
         provider
-            .redeem(ctx, &authorization.sub, &server, authorization.identity, (code, &authorization.verifier))
+            .redeem(
+                ctx,
+                &authorization.sub,
+                &server,
+                (authorization.identity, authorization.scopes),
+                (code, &authorization.verifier),
+            )
             .await
             .map_err(failed)?;
         let ip = ctx.caller(parts);

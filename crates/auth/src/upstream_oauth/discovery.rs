@@ -5,7 +5,7 @@ use serde::Deserialize;
 use tokio::sync::Mutex;
 use url::Url;
 
-use super::vault::Provider;
+use super::vault::{OauthEndpoints, Provider};
 use crate::{
     context::Context,
     endpoint::EndpointUrl,
@@ -43,6 +43,12 @@ pub(super) struct ServerMetadata {
     /// Scopes of the resource.
     #[serde(skip)]
     pub(super) scopes: Vec<String>,
+    /// The endpoint for refresh tokens, where it is another one.
+    #[serde(skip)]
+    pub(super) refresh_endpoint: Option<EndpointUrl>,
+    /// It is not known what the server calls itself: `issuer` is its token endpoint.
+    #[serde(skip)]
+    pub(super) is_unnamed: bool,
 }
 
 /// Cached metadata, with the time at which it was fetched.
@@ -66,7 +72,13 @@ impl Provider {
 
     async fn discover(&self) -> Result<ServerMetadata, String> {
         let settings = &self.settings;
-        let resource = resource(&self.fetcher, &settings.resource).await?;
+        if let Some(endpoints) = &settings.endpoints {
+            return self.configured(endpoints).await;
+        }
+        let resource = match settings.is_mcp {
+            true => resource(&self.fetcher, &settings.resource).await?,
+            false => None,
+        };
         let issuer = match (&settings.issuer, &resource) {
             (Some(issuer), _) => issuer.clone(),
             (None, Some(resource)) => resource
@@ -78,7 +90,10 @@ impl Provider {
             (None, None) => origin(&settings.resource)?,
         };
         let mut server = server(&self.fetcher, &issuer).await?;
-        if !server.code_challenge_methods_supported.iter().any(|method| method == "S256") {
+        let methods = &server.code_challenge_methods_supported;
+        // Metadata of OpenID Connect may leave the field out; PKCE is used in any case.
+        let is_unsaid = !settings.is_mcp && methods.is_empty();
+        if !is_unsaid && !methods.iter().any(|method| method == "S256") {
             return Err("its authorization server does not support PKCE with S256".to_owned());
         }
         server.scopes = match settings.scopes.as_slice() {
@@ -86,6 +101,31 @@ impl Provider {
             scopes => scopes.to_vec(),
         };
         Ok(server)
+    }
+
+    /// Returns the server with these endpoints. Answers come to a redirect URI of its token endpoint, which gets the codes.
+    async fn configured(&self, endpoints: &OauthEndpoints) -> Result<ServerMetadata, String> {
+        let endpoint = |url: &str| EndpointUrl::try_from(url.to_owned()).map_err(str::to_owned);
+        let server = ServerMetadata {
+            issuer: self.settings.issuer.clone().unwrap_or_else(|| endpoints.token.clone()),
+            authorization_endpoint: endpoint(&endpoints.authorization)?,
+            token_endpoint: endpoint(&endpoints.token)?,
+            registration_endpoint: None,
+            code_challenge_methods_supported: Vec::new(),
+            token_endpoint_auth_methods_supported: endpoints
+                .secret_in_form
+                .then(|| vec!["client_secret_post".to_owned()]),
+            authorization_response_iss_parameter_supported: false,
+            client_id_metadata_document_supported: false,
+            scopes: self.settings.scopes.clone(),
+            refresh_endpoint: endpoints.refresh.as_deref().map(endpoint).transpose()?,
+            is_unnamed: self.settings.issuer.is_none(),
+        };
+        let all = [&server.authorization_endpoint, &server.token_endpoint].into_iter();
+        match self.fetcher.allows(all.chain(&server.refresh_endpoint)).await {
+            Ok(()) => Ok(server),
+            Err(error) => Err(format!("an endpoint of its authorization server cannot be used: {error}")),
+        }
     }
 }
 

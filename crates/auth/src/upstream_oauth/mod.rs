@@ -12,4 +12,4 @@ mod router;
 mod tokens;
 mod vault;
 
-pub use self::vault::{UpstreamProvider, UpstreamVault};
+pub use self::vault::{OauthEndpoints, UpstreamProvider, UpstreamVault};

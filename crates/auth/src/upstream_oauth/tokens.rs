@@ -12,7 +12,7 @@ use super::{
 };
 use crate::{
     context::Context,
-    fetch::FetchError,
+    fetch::{FetchError, oauth_error},
     store::{Key, StoreError},
     tuning::{REFRESH_LOCK, REFRESH_POLL},
 };
@@ -29,7 +29,11 @@ pub(super) struct UserTokens {
     /// Our client identity when they were issued.
     identity: ClientIdentity,
     issuer: String,
+    /// The endpoint that refreshes them.
     token_endpoint: String,
+    /// Scopes that were asked for. A server may grant fewer, or names of others that include them: only its refusals say what is missing.
+    #[serde(default)]
+    scopes: Vec<String>,
 }
 
 #[derive(Deserialize)]
@@ -55,7 +59,7 @@ impl UserTokens {
     fn from_response(
         body: &[u8],
         now_s: u64,
-        identity: ClientIdentity,
+        (identity, scopes): (ClientIdentity, Vec<String>),
         server: (&str, &str),
     ) -> Result<Self, String> {
         let answer: TokenResponse =
@@ -74,6 +78,7 @@ impl UserTokens {
             identity,
             issuer: server.0.to_owned(),
             token_endpoint: server.1.to_owned(),
+            scopes,
         })
     }
 
@@ -120,7 +125,12 @@ impl Provider {
             pairs.push(("client_secret", secret));
         }
         let basic = basic.map(|secret| (identity.id.as_str(), secret));
-        Ok(self.fetcher.post_form(token_endpoint, &pairs, basic, MAX_BYTES).await?.body)
+        let body = self.fetcher.post_form(token_endpoint, &pairs, basic, MAX_BYTES).await?.body;
+        // Some servers refuse with the status of a success.
+        match oauth_error(&body) {
+            Some(code) => Err(FetchError::OAuth(200, code)),
+            None => Ok(body),
+        }
     }
 
     /// Exchanges a code and stores the tokens.
@@ -129,30 +139,56 @@ impl Provider {
         ctx: &Context,
         sub: &str,
         server: &ServerMetadata,
-        identity: ClientIdentity,
+        (identity, scopes): (ClientIdentity, Vec<String>),
         (code, verifier): (&str, &str),
     ) -> Result<(), String> {
         let callback = IssuerTag::of(&server.issuer).callback(ctx);
-        let pairs = vec![
+        let mut pairs = vec![
             ("grant_type", "authorization_code"),
             ("code", code),
             ("redirect_uri", callback.as_str()),
             ("code_verifier", verifier),
-            ("resource", &self.settings.resource),
         ];
+        pairs.extend(self.resource_indicator());
         let body = self
             .ask(&identity, &server.token_endpoint, pairs)
             .await
             .map_err(|error| format!("the code could not be exchanged: {error}"))?;
-        let places = (server.issuer.as_str(), &*server.token_endpoint);
-        let vaulted = UserTokens::from_response(&body, ctx.clock.now_s(), identity, places)?;
+        let refresh = server.refresh_endpoint.as_ref().unwrap_or(&server.token_endpoint);
+        let places = (server.issuer.as_str(), &**refresh);
+        let vaulted = UserTokens::from_response(&body, ctx.clock.now_s(), (identity, scopes), places)?;
         self.write(ctx, &self.key(sub), &vaulted).await
     }
 
-    /// Returns the user's token, refreshed when it is about to expire.
-    pub(super) async fn bearer(&self, ctx: &Context, sub: &str) -> Result<Option<BearerToken>, String> {
+    /// Returns `resource` of token requests (RFC 8707).
+    fn resource_indicator(&self) -> Option<(&'static str, &str)> {
+        self.settings.is_mcp.then_some(("resource", &*self.settings.resource))
+    }
+
+    /// Returns `scopes` and those that the user's token was asked for with.
+    pub(super) async fn asked(
+        &self,
+        ctx: &Context,
+        sub: &str,
+        scopes: &[String],
+    ) -> Result<Vec<String>, String> {
+        let stored = self.read(ctx, &self.key(sub)).await?.map(|stored| stored.scopes).unwrap_or_default();
+        let new = scopes.iter().filter(|scope| !stored.contains(scope)).cloned();
+        Ok(stored.iter().cloned().chain(new).collect())
+    }
+
+    /// Returns the user's token, refreshed when it is about to expire; none if it was not asked for with all of `scopes`.
+    pub(super) async fn bearer(
+        &self,
+        ctx: &Context,
+        sub: &str,
+        scopes: &[String],
+    ) -> Result<Option<BearerToken>, String> {
         let key = self.key(sub);
         let Some(stored) = self.read(ctx, &key).await? else { return Ok(None) };
+        if !scopes.iter().all(|scope| stored.scopes.contains(scope)) {
+            return Ok(None);
+        }
         if !stored.is_due(ctx.clock.now_s(), ctx.config.refresh.skew_seconds) {
             return Ok(Some(stored.bearer()));
         }
@@ -236,11 +272,8 @@ impl Provider {
 
     async fn refreshed(&self, ctx: &Context, stored: &UserTokens) -> Result<UserTokens, RefreshError> {
         let token = stored.refresh_token.as_deref().ok_or(RefreshError::Refused)?;
-        let pairs = vec![
-            ("grant_type", "refresh_token"),
-            ("refresh_token", token),
-            ("resource", &self.settings.resource),
-        ];
+        let mut pairs = vec![("grant_type", "refresh_token"), ("refresh_token", token)];
+        pairs.extend(self.resource_indicator());
         let body = match self.ask(&stored.identity, &stored.token_endpoint, pairs).await {
             Ok(body) => body,
             Err(error) if error.ends_grant() => return Err(RefreshError::Refused),
@@ -249,8 +282,13 @@ impl Provider {
             }
         };
         let places = (stored.issuer.as_str(), stored.token_endpoint.as_str());
-        let mut new = UserTokens::from_response(&body, ctx.clock.now_s(), stored.identity.clone(), places)
-            .map_err(RefreshError::Failed)?;
+        let mut new = UserTokens::from_response(
+            &body,
+            ctx.clock.now_s(),
+            (stored.identity.clone(), stored.scopes.clone()),
+            places,
+        )
+        .map_err(RefreshError::Failed)?;
         // A server that does not rotate leaves the field out (RFC 6749 §6).
         new.refresh_token = new.refresh_token.or_else(|| stored.refresh_token.clone());
         Ok(new)

@@ -21,21 +21,41 @@ use crate::{
     users::{PROVIDER_PREFIX, USER_PREFIX},
 };
 
+/// Endpoints of an authorization server that has no metadata.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OauthEndpoints {
+    /// The authorization endpoint.
+    pub authorization: String,
+    /// The token endpoint.
+    pub token: String,
+    /// The endpoint for refresh tokens, where it is another one.
+    pub refresh: Option<String>,
+    /// Identifier and secret go into the form (`client_secret_post`), and not into the header.
+    pub secret_in_form: bool,
+}
+
 /// A server that users connect to, and the gateway's client identity there.
 #[derive(Debug, Clone)]
 pub struct UpstreamProvider {
     /// Id of the app.
     pub app: String,
-    /// Address of the server: the resource tokens are asked for (RFC 8707).
+    /// Address of the server. Tokens are for this address only: with another one, users connect again.
     pub resource: String,
+    /// It is an MCP server: its metadata names the authorization server (RFC 9728), and tokens are asked for with `resource` (RFC 8707),
+    /// which authorization servers of other APIs may refuse.
+    pub is_mcp: bool,
     /// Our client identifier; a metadata document or a registration when absent.
     pub client_id: Option<String>,
     /// Our secret.
     pub client_secret: Option<SecretString>,
     /// Scopes to ask for; those the server's metadata names when empty.
     pub scopes: Vec<String>,
-    /// The authorization server; the one the server's metadata names when absent.
+    /// The authorization server; the one the server's metadata names when absent. With `endpoints`, only the name that it gives itself.
     pub issuer: Option<String>,
+    /// Endpoints of the authorization server, in place of its metadata.
+    pub endpoints: Option<OauthEndpoints>,
+    /// Further parameters of the authorization request.
+    pub parameters: Vec<(String, String)>,
     /// Allows private and loopback addresses, and plain HTTP.
     pub allow_private: bool,
 }
@@ -52,6 +72,9 @@ pub(super) struct ConnectRequest {
     pub(super) app: String,
     pub(super) sub: String,
     pub(super) expires_ms: u64,
+    /// Scopes to ask for beside those of the app.
+    #[serde(default)]
+    pub(super) scopes: Vec<String>,
 }
 
 pub(super) struct Vault {
@@ -118,7 +141,9 @@ impl Connections for Vault {
         let records = self.services.ctx.store.get_many(&keys).await?;
         let connected = all.iter().zip(records).filter(|(_, record)| record.is_some());
         let connection = |provider: &Provider| {
-            let url = Url::parse(&provider.settings.resource).ok();
+            // An API may have several servers.
+            let first = provider.settings.resource.split(' ').next().unwrap_or_default();
+            let url = Url::parse(first).ok();
             let host = url.as_ref().and_then(Url::host_str).unwrap_or_default().to_owned();
             Connection { app: provider.settings.app.clone(), host }
         };
@@ -148,10 +173,11 @@ impl UserCredentials for UpstreamVault {
         &'a self,
         app: &'a str,
         principal: &'a Principal,
+        scopes: &'a [String],
     ) -> AppFuture<'a, Result<Option<BearerToken>, String>> {
         Box::pin(async move {
             let (provider, sub) = (self.provider(app)?, user_of(principal)?);
-            provider.bearer(&self.0.services.ctx, sub).await
+            provider.bearer(&self.0.services.ctx, sub, scopes).await
         })
     }
 
@@ -159,14 +185,16 @@ impl UserCredentials for UpstreamVault {
         &'a self,
         app: &'a str,
         principal: &'a Principal,
+        scopes: &'a [String],
     ) -> AppFuture<'a, Result<Authorize, String>> {
         Box::pin(async move {
             let (ctx, sub) = (&self.0.services.ctx, user_of(principal)?);
-            self.provider(app)?;
+            let scopes = self.provider(app)?.asked(ctx, sub, scopes).await?;
             let request = ConnectRequest {
                 app: app.to_owned(),
                 sub: sub.to_owned(),
                 expires_ms: ctx.clock.now_ms() + CONNECT_LIFETIME.as_millis() as u64,
+                scopes,
             };
             let id = ctx.new_secret();
             let value = serde_json::to_vec(&request).unwrap_or_default();

@@ -18,7 +18,7 @@ use crate::support::{
     web::{Reply, Web},
 };
 
-const APP: &str = "notes";
+pub(crate) const APP: &str = "notes";
 
 /// The other side: a server that is its own authorization server, as `Web` plays it.
 async fn other() -> Web {
@@ -41,7 +41,7 @@ async fn other() -> Web {
     web
 }
 
-fn tokens(access: &str, refresh: &str) -> Reply {
+pub(crate) fn tokens(access: &str, refresh: &str) -> Reply {
     Reply::json(
         json!({"access_token": access, "token_type": "Bearer", "expires_in": 600, "refresh_token": refresh}),
     )
@@ -56,13 +56,16 @@ fn vault(site: &Site, web: &Web) -> UpstreamVault {
         client_secret: None,
         scopes: Vec::new(),
         issuer: None,
+        is_mcp: true,
+        endpoints: None,
+        parameters: Vec::new(),
         allow_private: true,
     };
     vault.serve(provider).unwrap();
     vault
 }
 
-fn principal(subject: &str) -> Principal {
+pub(crate) fn principal(subject: &str) -> Principal {
     Principal { subject: subject.into(), client_id: None, scopes: Scopes::All, ..Principal::local() }
 }
 
@@ -76,7 +79,7 @@ async fn site(web: &Web, clock: &Arc<ManualClock>, store: &Arc<dyn Store>) -> (S
     (site, vault)
 }
 
-fn shared() -> (Arc<ManualClock>, Arc<dyn Store>) {
+pub(crate) fn shared() -> (Arc<ManualClock>, Arc<dyn Store>) {
     let clock = Arc::new(ManualClock::from_system());
     (clock.clone(), Arc::new(MemoryStore::new(clock)))
 }
@@ -86,7 +89,7 @@ fn path(url: &str) -> String {
 }
 
 /// Opens the address a user was given and signs in; returns where the browser is sent.
-async fn open(browser: &Browser<'_>, url: &str, user: &str) -> Answer {
+pub(crate) async fn open(browser: &Browser<'_>, url: &str, user: &str) -> Answer {
     let page = browser.get(&path(url)).await;
     if page.status != 200 {
         return page;
@@ -99,7 +102,7 @@ async fn open(browser: &Browser<'_>, url: &str, user: &str) -> Answer {
 }
 
 /// The path below which the answers of an issuer arrive.
-fn place_of(issuer: &str) -> String {
+pub(crate) fn place_of(issuer: &str) -> String {
     format!("/oauth/connect/{}", &Digest::of(issuer).as_str()[..32])
 }
 
@@ -107,13 +110,13 @@ async fn answer(browser: &Browser<'_>, web: &Web, pairs: &[(&str, &str)]) -> Ans
     answer_at(browser, &place_of(&web.url("")), pairs).await
 }
 
-async fn answer_at(browser: &Browser<'_>, place: &str, pairs: &[(&str, &str)]) -> Answer {
+pub(crate) async fn answer_at(browser: &Browser<'_>, place: &str, pairs: &[(&str, &str)]) -> Answer {
     browser.get(&format!("{place}/callback?{}", crate::support::site::form(pairs))).await
 }
 
 async fn connect(site: &Site, vault: &UpstreamVault, web: &Web, user: &str) {
     let who = principal(&format!("user:{user}"));
-    let url = vault.authorize(APP, &who).await.unwrap().url;
+    let url = vault.authorize(APP, &who, &[]).await.unwrap().url;
     let browser = site.browser();
     let asked = open(&browser, &url, user).await.location();
     let done =
@@ -122,11 +125,11 @@ async fn connect(site: &Site, vault: &UpstreamVault, web: &Web, user: &str) {
 }
 
 async fn token(vault: &UpstreamVault, user: &str) -> Option<String> {
-    let held = vault.bearer(APP, &principal(&format!("user:{user}"))).await.unwrap();
+    let held = vault.bearer(APP, &principal(&format!("user:{user}")), &[]).await.unwrap();
     held.map(|token| token.expose().to_owned())
 }
 
-fn sent(web: &Web, to: &str) -> Vec<BTreeMap<String, String>> {
+pub(crate) fn sent(web: &Web, to: &str) -> Vec<BTreeMap<String, String>> {
     let bodies = web.seen().into_iter().filter(|(path, _)| path == to);
     bodies.map(|(_, body)| url::form_urlencoded::parse(body.as_bytes()).into_owned().collect()).collect()
 }
@@ -136,7 +139,7 @@ async fn a_user_is_connected_with_pkce_state_and_resource_and_only_they_are() {
     let (web, (clock, store)) = (other().await, shared());
     let (site, vault) = site(&web, &clock, &store).await;
     assert_eq!(token(&vault, "alice").await, None);
-    let authorize = vault.authorize(APP, &principal("user:alice")).await.unwrap();
+    let authorize = vault.authorize(APP, &principal("user:alice"), &[]).await.unwrap();
     let browser = site.browser();
     let asked = open(&browser, &authorize.url, "alice").await;
     assert!(asked.header("location").starts_with(&web.url("/authorize?")), "{}", asked.header("location"));
@@ -169,7 +172,7 @@ async fn a_user_is_connected_with_pkce_state_and_resource_and_only_they_are() {
 async fn the_address_of_one_user_connects_nobody_else() {
     let (web, (clock, store)) = (other().await, shared());
     let (site, vault) = site(&web, &clock, &store).await;
-    let url = vault.authorize(APP, &principal("user:alice")).await.unwrap().url;
+    let url = vault.authorize(APP, &principal("user:alice"), &[]).await.unwrap().url;
     let bob = site.browser();
     let refused = open(&bob, &url, "bob").await;
     assert_eq!(refused.status, StatusCode::FORBIDDEN, "{}", refused.text);
@@ -182,7 +185,7 @@ async fn the_address_of_one_user_connects_nobody_else() {
     assert_eq!((token(&vault, "alice").await, token(&vault, "bob").await), (None, None));
     assert!(sent(&web, "/token").is_empty());
     for nobody in ["anonymous", "service"] {
-        assert!(vault.authorize(APP, &principal(nobody)).await.is_err(), "{nobody} is no user");
+        assert!(vault.authorize(APP, &principal(nobody), &[]).await.is_err(), "{nobody} is no user");
     }
 }
 
@@ -200,7 +203,7 @@ async fn an_answer_of_another_server_or_to_nothing_asked_is_refused() {
     ];
     let browser = site.browser();
     for case in cases {
-        let url = vault.authorize(APP, &who).await.unwrap().url;
+        let url = vault.authorize(APP, &who, &[]).await.unwrap().url;
         let asked = open(&browser, &url, "alice").await.location();
         let mut pairs = vec![("state", asked["state"].as_str())];
         if !case.iter().any(|(name, _)| *name == "error" || *name == "code") {
@@ -229,14 +232,14 @@ async fn an_answer_that_arrives_at_the_address_of_another_issuer_is_a_mix_up() {
     let who = principal("user:alice");
     let browser = site.browser();
     for elsewhere in [place_of("https://honest.example"), "/oauth/connect/x".to_owned()] {
-        let url = vault.authorize(APP, &who).await.unwrap().url;
+        let url = vault.authorize(APP, &who, &[]).await.unwrap().url;
         let asked = open(&browser, &url, "alice").await.location();
         let pairs = [("state", asked["state"].as_str()), ("code", "code-of-the-honest-one")];
         assert_eq!(answer_at(&browser, &elsewhere, &pairs).await.status, 400);
         assert_eq!(answer(&browser, &web, &pairs).await.status, 400, "the state is used up");
     }
     assert!(sent(&web, "/token").is_empty(), "no code went to the other one");
-    let url = vault.authorize(APP, &who).await.unwrap().url;
+    let url = vault.authorize(APP, &who, &[]).await.unwrap().url;
     let asked = open(&browser, &url, "alice").await.location();
     let done = answer(&browser, &web, &[("state", &asked["state"]), ("code", "c")]).await;
     assert_eq!(done.status, 200, "{}", done.text);
@@ -262,7 +265,7 @@ async fn metadata_that_names_another_issuer_or_resource_or_lacks_pkce_connects_n
         changed[member] = value;
         web.on(place, Reply::json(changed));
         let (site, vault) = site(&web, &clock, &store).await;
-        let url = vault.authorize(APP, &principal("user:alice")).await.unwrap().url;
+        let url = vault.authorize(APP, &principal("user:alice"), &[]).await.unwrap().url;
         let answer = site.browser().get(&path(&url)).await;
         assert_eq!(answer.status, StatusCode::BAD_GATEWAY, "{member}");
         assert!(sent(&web, "/register").is_empty());
@@ -360,6 +363,9 @@ async fn our_client_document_names_itself_and_a_changed_address_has_no_token() {
         client_secret: None,
         scopes: Vec::new(),
         issuer: None,
+        is_mcp: true,
+        endpoints: None,
+        parameters: Vec::new(),
         allow_private: true,
     };
     vault.serve(moved).unwrap();
@@ -375,7 +381,7 @@ async fn a_server_that_registers_nobody_says_what_whoever_runs_the_gateway_has_t
     web.on(place, Reply::json(metadata.clone()));
     let (site, vault) = site(&web, &clock, &store).await;
     let who = principal("user:alice");
-    let url = vault.authorize(APP, &who).await.unwrap().url;
+    let url = vault.authorize(APP, &who, &[]).await.unwrap().url;
     let browser = site.browser();
     let refused = open(&browser, &url, "alice").await;
     assert_eq!(refused.status, StatusCode::BAD_GATEWAY);
@@ -386,7 +392,7 @@ async fn a_server_that_registers_nobody_says_what_whoever_runs_the_gateway_has_t
     metadata["client_id_metadata_document_supported"] = json!(true);
     web.on(place, Reply::json(metadata));
     clock.advance(Duration::from_secs(3600));
-    let url = vault.authorize(APP, &who).await.unwrap().url;
+    let url = vault.authorize(APP, &who, &[]).await.unwrap().url;
     let asked = open(&site.browser(), &url, "alice").await.location();
     assert_eq!(asked["client_id"], format!("{ISSUER}{}/client.json", place_of(&web.url(""))));
     assert!(sent(&web, "/register").is_empty());
@@ -426,7 +432,7 @@ async fn a_server_that_quarrels_with_the_gateway_itself_loses_nobody_their_conne
     connect(&site, &vault, &web, "alice").await;
     clock.advance(Duration::from_secs(601));
     web.on("/token", Reply { status: 401, ..Reply::json(json!({"error": "invalid_client"})) });
-    let failed = vault.bearer(APP, &principal("user:alice")).await.unwrap_err();
+    let failed = vault.bearer(APP, &principal("user:alice"), &[]).await.unwrap_err();
     assert!(failed.contains("invalid_client"), "{failed}");
     web.on("/token", tokens("access-2", "refresh-2"));
     assert_eq!(token(&vault, "alice").await.as_deref(), Some("access-2"));

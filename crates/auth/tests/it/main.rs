@@ -19,6 +19,8 @@ mod configuration;
 #[cfg(test)]
 mod connect;
 #[cfg(test)]
+mod connect_api;
+#[cfg(test)]
 mod consent;
 #[cfg(test)]
 mod discovery;

@@ -6,6 +6,7 @@ use gatewright::executions_are_stored;
 use gatewright_auth::config::Mode;
 use gatewright_core::{AccessMode, check_app_id};
 use gatewright_findings::{Finding, escape, nearest};
+use gatewright_openapi::ApiAuth;
 use gatewright_operator::{admin::AdminConfig, telemetry::OtlpConfig};
 use gatewright_upstream::UpstreamAuth;
 
@@ -216,7 +217,8 @@ fn apps_of_users(config: &Config) -> Vec<Finding> {
     }
     let of_users = |app: &AppConfig| match &app.kind {
         AppKind::Upstream(upstream) => matches!(upstream.auth, Some(UpstreamAuth::Oauth(_))),
-        AppKind::Builtin(_) | AppKind::Plans(_) | AppKind::Openapi(_) => false,
+        AppKind::Openapi(openapi) => openapi.auth.as_ref().is_some_and(ApiAuth::is_of_users),
+        AppKind::Builtin(_) | AppKind::Plans(_) => false,
     };
     let problem = "`oauth` obtains a token for each user who signed in to this server; it needs `auth.mode: orchestrated`";
     let apps = config.apps.iter().filter(|(_, app)| of_users(app));

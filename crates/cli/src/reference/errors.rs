@@ -294,12 +294,13 @@ fn openapi(text: &mut String) {
     }
 }
 
-const OPENAPI: [(&str, &str); 10] = [
+const OPENAPI: [(&str, &str); 11] = [
     ("HTTP_<status>", "the API answered with this status; the message is that of the API"),
     ("RATE_LIMIT", "the API answered with HTTP 429; `retryAfterSeconds` is its `Retry-After`"),
     ("VALIDATION_ERROR", "an argument cannot be sent in its place, such as `..` in a path"),
     ("CREDENTIALS_MISSING", "`auth` of the app has nothing for the security schemes of the operation"),
     ("CREDENTIALS_REFUSED", "the token endpoint gave the gateway no access token"),
+    ("UPSTREAM_AUTHORIZATION", "the caller is no user who can sign in, or their token cannot be used now"),
     ("ADDRESS_REFUSED", "the address, or that of a redirect, is private or not https; see `allowPrivate`"),
     ("OPENAPI_NO_SERVER", "the document names no usable server, and `baseUrl` is not set"),
     ("UPSTREAM_UNREACHABLE", "the API cannot be reached, or the connection broke"),

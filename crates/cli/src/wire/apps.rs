@@ -121,7 +121,9 @@ impl AppStarter {
             AppKind::Upstream(upstream) if !upstream.is_shared() => {
                 PerCallerApp::start(id, (**upstream).clone(), self.environment.clone(), None)
             }
-            AppKind::Openapi(openapi) => OpenapiApp::start(id, (**openapi).clone()),
+            AppKind::Openapi(openapi) => {
+                OpenapiApp::start_for(id, (**openapi).clone(), Some(Arc::new(self.tokens.clone())))
+            }
             AppKind::Plans(_) => unreachable!("plans are started where the limits of scripts are known"),
             AppKind::Upstream(upstream) => {
                 UpstreamApp::start(id, (**upstream).clone(), self.environment.clone())

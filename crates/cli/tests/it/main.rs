@@ -79,6 +79,8 @@ mod notes;
 #[cfg(test)]
 mod openapi;
 #[cfg(test)]
+mod openapi_users;
+#[cfg(test)]
 mod operate;
 #[cfg(test)]
 mod operator_messages;

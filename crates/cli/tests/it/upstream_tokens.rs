@@ -21,12 +21,12 @@ fn with_notes(notes: &Notes, auth: Value) -> Value {
     all
 }
 
-struct User {
-    person: Person,
-    token: String,
+pub struct User {
+    pub person: Person,
+    pub token: String,
 }
 
-async fn sign_in(gate: &Gate, name: &'static str) -> User {
+pub async fn sign_in(gate: &Gate, name: &'static str) -> User {
     let mut person = Person { name: Some(name), ..Person::default() };
     let callback = person.authorize(gate, &gate.ask("app", CALLBACK, "crm:read")).await;
     let tokens = gate.redeem("app", CALLBACK, &parameter(&callback, "code")).await.json();
@@ -34,7 +34,7 @@ async fn sign_in(gate: &Gate, name: &'static str) -> User {
 }
 
 /// A call by a client of 2026-07-28 with these capabilities; `more` goes into the parameters.
-async fn call(
+pub async fn call(
     gate: &Gate,
     token: &str,
     tool: &str,

@@ -2,8 +2,9 @@
 
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-use gatewright_auth::{UpstreamProvider, UpstreamVault};
+use gatewright_auth::{OauthEndpoints, UpstreamProvider, UpstreamVault};
 use gatewright_core::{AppFuture, Authorize, BearerToken, Principal, UserCredentials};
+use gatewright_openapi::{ApiSignIn, SignInServer, UserSignIn};
 use gatewright_upstream::{OauthClient, UpstreamConfig};
 
 /// The vault of tokens, once the authorization server has started. Clones share it.
@@ -37,7 +38,14 @@ impl UserTokens {
             scopes: oauth.scopes.clone(),
             issuer: oauth.issuer.clone(),
             allow_private: oauth.allow_private,
+            is_mcp: true,
+            endpoints: None,
+            parameters: Vec::new(),
         };
+        self.connect(provider)
+    }
+
+    fn connect(&self, provider: UpstreamProvider) -> Result<(), String> {
         let mut waiting = self.0.waiting.lock().unwrap_or_else(PoisonError::into_inner);
         match self.0.vault.get() {
             Some(vault) => vault.serve(provider),
@@ -70,16 +78,18 @@ impl UserCredentials for UserTokens {
         &'a self,
         app: &'a str,
         principal: &'a Principal,
+        scopes: &'a [String],
     ) -> AppFuture<'a, Result<Option<BearerToken>, String>> {
-        Box::pin(async move { self.vault()?.bearer(app, principal).await })
+        Box::pin(async move { self.vault()?.bearer(app, principal, scopes).await })
     }
 
     fn authorize<'a>(
         &'a self,
         app: &'a str,
         principal: &'a Principal,
+        scopes: &'a [String],
     ) -> AppFuture<'a, Result<Authorize, String>> {
-        Box::pin(async move { self.vault()?.authorize(app, principal).await })
+        Box::pin(async move { self.vault()?.authorize(app, principal, scopes).await })
     }
 
     fn refused<'a>(
@@ -89,5 +99,29 @@ impl UserCredentials for UserTokens {
         token: &'a BearerToken,
     ) -> AppFuture<'a, Result<Option<BearerToken>, String>> {
         Box::pin(async move { self.vault()?.refused(app, principal, token).await })
+    }
+}
+
+impl UserSignIn for UserTokens {
+    fn serve(&self, app: &str, sign_in: ApiSignIn) -> Result<(), String> {
+        let (issuer, endpoints) = match sign_in.server {
+            SignInServer::Issuer(issuer) => (Some(issuer), None),
+            SignInServer::Endpoints { authorization, token, refresh } => {
+                let secret_in_form = sign_in.secret_in_body;
+                (sign_in.issuer, Some(OauthEndpoints { authorization, token, refresh, secret_in_form }))
+            }
+        };
+        self.connect(UpstreamProvider {
+            app: app.to_owned(),
+            resource: sign_in.resource,
+            is_mcp: false,
+            client_id: Some(sign_in.client_id),
+            client_secret: sign_in.client_secret.map(|secret| secret.expose().to_owned().into()),
+            scopes: sign_in.scopes,
+            issuer,
+            endpoints,
+            parameters: sign_in.parameters,
+            allow_private: sign_in.allow_private,
+        })
     }
 }

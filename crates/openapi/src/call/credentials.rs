@@ -24,7 +24,16 @@ pub(crate) struct Applied {
     /// Fields of the header `Cookie`.
     pub(crate) cookies: Vec<String>,
     /// A token that has to be fetched, and goes into `Authorization`.
-    pub(crate) token: Option<TokenRequest>,
+    pub(crate) token: Option<NeededToken>,
+}
+
+/// A token that a request needs.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum NeededToken {
+    /// One of the gateway itself.
+    Gateway(TokenRequest),
+    /// One of the user, for these scopes.
+    User(Vec<String>),
 }
 
 /// Parameters of a token request.
@@ -100,7 +109,13 @@ fn suited<'a>(
     let is_suited = |requirement: &&Requirement| {
         schemes.get(&requirement.scheme).is_some_and(|scheme| fits(credential, scheme))
     };
-    all().find(is_suited)
+    let is_oauth = |requirement: &&Requirement| {
+        let scheme = schemes.get(&requirement.scheme);
+        matches!(scheme, Some(SecurityScheme::Oauth2 { .. } | SecurityScheme::OpenIdConnect { .. }))
+    };
+    // A scheme that has the scopes is better than one that takes any token.
+    let best = all().find(|requirement| is_oauth(requirement) && is_suited(requirement));
+    best.filter(|_| matches!(credential, Credential::Oauth(_))).or_else(|| all().find(is_suited))
 }
 
 /// Returns `true` if a credential of this type is usual for the scheme.
@@ -109,7 +124,7 @@ pub(crate) fn fits(credential: &Credential, scheme: &SecurityScheme) -> bool {
         (Credential::ApiKey { .. }, SecurityScheme::ApiKey { .. }) => true,
         (Credential::Basic { .. }, SecurityScheme::Basic) => true,
         (
-            Credential::Bearer { .. } | Credential::ClientCredentials(_),
+            Credential::Bearer { .. } | Credential::ClientCredentials(_) | Credential::Oauth(_),
             SecurityScheme::Bearer | SecurityScheme::Oauth2 { .. } | SecurityScheme::OpenIdConnect { .. },
         ) => true,
         // Documents of Swagger 2.0 have no other way to ask for a token.
@@ -148,6 +163,13 @@ fn add(
             let place = place.map(ApiKeyPlace::location).or(own_place).unwrap_or(ApiKeyLocation::Header);
             api_key(applied, name, value, place)?;
         }
+        Credential::Oauth(user) => {
+            // A scheme of another kind has roles, if anything.
+            let has_scopes =
+                matches!(scheme, Some(SecurityScheme::Oauth2 { .. } | SecurityScheme::OpenIdConnect { .. }));
+            let needed = requirement.filter(|_| has_scopes && user.scopes.is_empty());
+            applied.token = Some(NeededToken::User(needed.map(scopes_of).unwrap_or_default()));
+        }
         Credential::ClientCredentials(client) => {
             let flow = match scheme {
                 Some(SecurityScheme::Oauth2 { flows, .. }) => {
@@ -160,16 +182,18 @@ fn add(
                 CallError::NoCredentials("the token endpoint is not known: set `auth.tokenUrl`".to_owned())
             })?;
             let scopes = match (client.scopes.is_empty(), requirement) {
-                (true, Some(requirement)) => {
-                    requirement.scopes.iter().map(|scope| scope.to_string()).collect()
-                }
+                (true, Some(requirement)) => scopes_of(requirement),
                 _ => client.scopes.clone(),
             };
-            applied.token =
-                Some(TokenRequest { client: client.clone(), token_url: token_url.to_owned(), scopes });
+            let request = TokenRequest { client: client.clone(), token_url: token_url.to_owned(), scopes };
+            applied.token = Some(NeededToken::Gateway(request));
         }
     }
     Ok(())
+}
+
+fn scopes_of(requirement: &Requirement) -> Vec<String> {
+    requirement.scopes.iter().map(ToString::to_string).collect()
 }
 
 pub(crate) fn authorization(applied: &mut Applied, value: String) -> Result<(), CallError> {

@@ -28,6 +28,12 @@ pub(crate) enum CallError {
     /// No token for the gateway.
     #[error("the gateway got no access token for the API: {0}")]
     NoToken(String),
+    /// The user has to sign in first, for these scopes.
+    #[error("the operation needs a token of the user, who has not signed in at the API")]
+    SignIn(Vec<String>),
+    /// No token of the user.
+    #[error("the API cannot be called for you: {0}")]
+    NoUserToken(String),
     /// The address is private, or not https.
     #[error(
         "the gateway does not send requests to the address of the API: {0}; the operator of the gateway may set `allowPrivate`"
@@ -60,6 +66,8 @@ impl CallError {
             Self::Argument { .. } => codes::VALIDATION_ERROR,
             Self::NoServer(_) => "OPENAPI_NO_SERVER",
             Self::NoCredentials(_) => "CREDENTIALS_MISSING",
+            Self::SignIn(_) => codes::AUTHORIZATION_REQUIRED,
+            Self::NoUserToken(_) => "UPSTREAM_AUTHORIZATION",
             Self::NoToken(_) => "CREDENTIALS_REFUSED",
             Self::Refused(_) => "ADDRESS_REFUSED",
             Self::Unreachable(_) => "UPSTREAM_UNREACHABLE",

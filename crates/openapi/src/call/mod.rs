@@ -31,25 +31,25 @@ use ::http::{
         IF_MODIFIED_SINCE, IF_NONE_MATCH,
     },
 };
-use gatewright_core::{AnswerRoom, HOP_BY_HOP, InvalidField, Secret};
+use gatewright_core::{AnswerRoom, BearerToken, HOP_BY_HOP, InvalidField, Secret};
 use reqwest::Response;
 use rmcp::model::{CallToolResult, JsonObject};
 use tokio::sync::Semaphore;
 use url::Url;
 
-pub(crate) use self::credentials::fits;
+pub(crate) use self::credentials::{Schemes, fits};
 pub use self::stream::Reporter;
 use self::{
     answer::Memory,
-    credentials::TokenRequest,
+    credentials::NeededToken,
     failure::CallError,
     http::{HttpClient, Outgoing, Retries},
     redactor::Redactor,
     stream::Sequence,
-    target::Places,
+    target::{Base, Places},
     token::Tokens,
 };
-use crate::{Location, Operation, SecurityScheme, config::OpenapiConfig};
+use crate::{ApiUser, Location, Operation, SecurityScheme, config::OpenapiConfig};
 
 /// Media types that answers are asked for where the document names none.
 const ANY: &str = "application/json, */*;q=0.8";
@@ -76,6 +76,44 @@ impl Surroundings {
     ) -> Self {
         Self { schemes, document, is_secured: operations.any(|operation| !operation.security.is_empty()) }
     }
+}
+
+/// A call of an operation.
+pub struct OperationCall<'c> {
+    /// The operation.
+    pub operation: &'c Operation,
+    /// Parts of the document that belong to it.
+    pub surroundings: &'c Surroundings,
+    /// Arguments of the tool.
+    pub arguments: &'c JsonObject,
+    /// The user for whom the API is called, where users sign in.
+    pub user: Option<ApiUser>,
+    /// Memory for the answer.
+    pub room: Option<AnswerRoom>,
+    /// Hears of items of an answer as they arrive.
+    pub reporter: Reporter<'c>,
+}
+
+/// Outcome of a call.
+#[derive(Debug)]
+pub enum Called {
+    /// The result of the tool.
+    Done(CallToolResult),
+    /// The user has to sign in first, for these scopes.
+    SignIn(Vec<String>),
+}
+
+/// The result of a call that cannot be made for its user.
+pub(crate) fn user_refused(why: String) -> CallToolResult {
+    CallError::NoUserToken(why).into_result()
+}
+
+/// Source of the token of a request.
+#[derive(Debug, Clone, Copy)]
+struct TokenSource<'c> {
+    server: &'c Url,
+    needed: Option<&'c NeededToken>,
+    user: Option<&'c ApiUser>,
 }
 
 /// Sends the calls of one app. Connections, tokens and limits are shared by all of them.
@@ -134,30 +172,24 @@ impl HttpApi {
     }
 
     /// Calls an operation. Every failure is a result that says so. Dropped, it gives up the request.
-    pub async fn call(
-        &self,
-        operation: &Operation,
-        surroundings: &Surroundings,
-        arguments: &JsonObject,
-        room: Option<AnswerRoom>,
-        reporter: Reporter<'_>,
-    ) -> CallToolResult {
-        let mut memory = Memory::new(room);
+    pub async fn call(&self, mut call: OperationCall<'_>) -> Called {
+        let mut memory = Memory::new(call.room.take());
         // A part of the time is left to hand on what came of an answer without an end.
         let until = Instant::now() + self.config.timeout.mul_f64(0.9);
-        let called = self.try_call(operation, surroundings, arguments, &mut memory, until, reporter);
-        called.await.unwrap_or_else(CallError::into_result)
+        match self.try_call(call, &mut memory, until).await {
+            Ok(result) => Called::Done(result),
+            Err(CallError::SignIn(scopes)) => Called::SignIn(scopes),
+            Err(error) => Called::Done(error.into_result()),
+        }
     }
 
     async fn try_call(
         &self,
-        operation: &Operation,
-        surroundings: &Surroundings,
-        arguments: &JsonObject,
+        call: OperationCall<'_>,
         memory: &mut Memory,
         until: Instant,
-        reporter: Reporter<'_>,
     ) -> Result<CallToolResult, CallError> {
+        let OperationCall { operation, surroundings, arguments, reporter, .. } = call;
         let places = Places {
             base: self.base.clone(),
             document: surroundings.document.clone(),
@@ -189,8 +221,8 @@ impl HttpApi {
             Outgoing { method: operation.method.clone(), url, headers, body: body.map(|body| body.bytes) };
         // The semaphore is never closed.
         let _place = self.places.acquire().await;
-        let response =
-            self.authorized(&mut request, &base.url, applied.token.as_ref(), operation, until).await?;
+        let tokens = TokenSource { server: &base.url, needed: applied.token.as_ref(), user: call.user.as_ref() };
+        let response = self.authorized(&mut request, tokens, operation, until).await?;
         self.result(operation, response, memory, until, reporter).await
     }
 
@@ -232,16 +264,17 @@ impl HttpApi {
     async fn authorized(
         &self,
         request: &mut Outgoing,
-        server: &Url,
-        token: Option<&TokenRequest>,
+        tokens: TokenSource<'_>,
         operation: &Operation,
         until: Instant,
     ) -> Result<Response, CallError> {
         let retries = Retries { most: self.config.max_retries, is_idempotent: operation.idempotent, until };
-        let Some(wanted) = token else { return self.http.send(request, retries).await };
+        if tokens.needed.is_none() {
+            return self.http.send(request, retries).await;
+        }
         let mut refused: Option<Secret> = None;
         loop {
-            let token = self.tokens.get(&self.http, server, wanted, refused.as_ref(), &self.redactor).await?;
+            let token = self.token(tokens, refused.as_ref()).await?;
             let value = HeaderValue::try_from(format!("Bearer {}", token.expose()));
             let mut value =
                 value.map_err(|_| CallError::NoToken("it has characters that cannot be sent".to_owned()))?;
@@ -253,6 +286,31 @@ impl HttpApi {
             }
             refused = Some(token);
         }
+    }
+
+    /// A token for a request. `refused` is one that the API did not accept.
+    async fn token(&self, tokens: TokenSource<'_>, refused: Option<&Secret>) -> Result<Secret, CallError> {
+        let scopes = match tokens.needed {
+            Some(NeededToken::User(scopes)) => scopes,
+            Some(NeededToken::Gateway(wanted)) => {
+                return self.tokens.get(&self.http, tokens.server, wanted, refused, &self.redactor).await;
+            }
+            None => return Err(CallError::NoToken("none is needed".to_owned())),
+        };
+        let Some(ApiUser { app, principal, credentials }) = tokens.user else {
+            return Err(CallError::NoCredentials("a token of the user, whom nobody signs in".to_owned()));
+        };
+        let found = match refused {
+            Some(token) => {
+                let token = BearerToken::new(token.expose());
+                credentials.refused(app, principal, &token).await
+            }
+            None => credentials.bearer(app, principal, scopes).await,
+        };
+        let token = found.map_err(CallError::NoUserToken)?;
+        let token = Secret::new(token.ok_or_else(|| CallError::SignIn(scopes.clone()))?.expose());
+        self.redactor.learn(&token);
+        Ok(token)
     }
 
     async fn result(
@@ -329,17 +387,17 @@ impl HttpApi {
         }
     }
 
-    /// Checks that requests for the operation have a server.
+    /// The server of the operation.
     ///
     /// # Errors
-    /// The reason why they have none.
-    pub(crate) fn check_server(&self, operation: &Operation, document: Option<&Url>) -> Result<(), String> {
+    /// The reason why it has none.
+    pub(crate) fn server(&self, operation: &Operation, document: Option<&Url>) -> Result<Base, String> {
         let places = Places {
             base: self.base.clone(),
             document: document.cloned(),
             variables: self.config.server_variables.clone(),
         };
-        places.base(operation).map(drop).map_err(|error| match error {
+        places.base(operation).map_err(|error| match error {
             CallError::NoServer(why) => why,
             other => other.to_string(),
         })

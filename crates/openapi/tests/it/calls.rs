@@ -14,7 +14,7 @@ use http::Method;
 use serde_json::{Value, json};
 
 use crate::mock::{
-    Mock, block, call, call_in, code, fine, json_reply, operation, parameter, raw, reply, text,
+    Mock, block, call, call_in, call_reporting, code, fine, json_reply, operation, parameter, raw, reply, text,
 };
 
 fn with_body(media_type: &str, kind: BodyKind, arguments: BodyArguments) -> Operation {
@@ -363,10 +363,9 @@ async fn sequences_are_arrays_whose_items_are_reported_as_they_come() {
             Box::pin(async {})
         }
     });
-    let none = serde_json::Map::new();
     let get = async |name: &str| {
         let operation = operation(Method::GET, &format!("/{name}"));
-        api.call(&operation, &Surroundings::default(), &none, None, Reporter::Sink(&sink)).await
+        call_reporting(&api, &operation, &Surroundings::default(), json!({}), Reporter::Sink(&sink)).await
     };
     let events = get("events").await;
     assert_eq!(

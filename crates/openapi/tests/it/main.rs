@@ -12,3 +12,5 @@ mod documents_schemas;
 mod hostile;
 #[cfg(test)]
 mod mock;
+#[cfg(test)]
+mod users;

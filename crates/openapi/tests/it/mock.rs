@@ -6,7 +6,7 @@ use std::{
 };
 
 use gatewright_openapi::{
-    ApiAuth, HttpApi, Location, OpenapiConfig, Operation, Parameter, PathPart, Reporter, ResponseShape,
+    ApiAuth, Called, HttpApi, Location, OpenapiConfig, Operation, OperationCall, Parameter, PathPart, Reporter, ResponseShape,
     Style, Surroundings,
 };
 use http::Method;
@@ -244,8 +244,23 @@ pub async fn call_in(
     surroundings: &Surroundings,
     arguments: Value,
 ) -> CallToolResult {
+    call_reporting(api, operation, surroundings, arguments, Reporter::Nobody).await
+}
+
+pub async fn call_reporting(
+    api: &HttpApi,
+    operation: &Operation,
+    surroundings: &Surroundings,
+    arguments: Value,
+    reporter: Reporter<'_>,
+) -> CallToolResult {
     let Value::Object(arguments) = arguments else { panic!("arguments are an object") };
-    api.call(operation, surroundings, &arguments, None, Reporter::Nobody).await
+    let call =
+        OperationCall { operation, surroundings, arguments: &arguments, user: None, room: None, reporter };
+    match api.call(call).await {
+        Called::Done(result) => result,
+        Called::SignIn(scopes) => panic!("nobody signs in for {scopes:?}"),
+    }
 }
 
 /// The first content block as JSON.

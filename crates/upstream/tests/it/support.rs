@@ -149,11 +149,17 @@ impl UserCredentials for TokenOfEach {
         &'a self,
         _: &'a str,
         principal: &'a Principal,
+        _: &'a [String],
     ) -> AppFuture<'a, Result<Option<BearerToken>, String>> {
         Box::pin(async { Ok(Some(BearerToken::new(format!("token of {}", principal.subject)))) })
     }
 
-    fn authorize<'a>(&'a self, _: &'a str, _: &'a Principal) -> AppFuture<'a, Result<Authorize, String>> {
+    fn authorize<'a>(
+        &'a self,
+        _: &'a str,
+        _: &'a Principal,
+        _: &'a [String],
+    ) -> AppFuture<'a, Result<Authorize, String>> {
         Box::pin(async { Err("everybody has a token".to_owned()) })
     }
 
