@@ -10,6 +10,7 @@
 
 mod body;
 mod bounded;
+mod constraints;
 mod context;
 mod definitions;
 mod discriminator;
@@ -21,10 +22,13 @@ mod json;
 mod kinds;
 mod media;
 mod names;
+mod node;
 mod operations;
 mod parameters;
 mod parse;
+mod parts;
 mod responses;
+mod scan;
 mod schema;
 mod security;
 mod selector;

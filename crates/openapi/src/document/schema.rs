@@ -14,6 +14,7 @@ use super::{
     discriminator::Discriminator,
     json::{is_shorter, object, size_of_json},
     kinds::{implied_kind, is_nullable, kinds, kinds_value, with_null},
+    parts::{is_small, only_part, or_null, take_annotations},
     sources::{Identity, Node, clipped, reference},
     words::{first_sentence, letters, plain_start, sentences},
 };
@@ -26,10 +27,6 @@ const OUTPUT_DESCRIPTION: usize = 100;
 const LONGEST_DEFAULT: usize = 500;
 /// Longest example of a single value, in bytes of JSON.
 const LONGEST_EXAMPLE: usize = 120;
-/// Longest regular expression, in bytes.
-const LONGEST_PATTERN: usize = 1_000;
-/// Longest texts together of a schema without parts that is written where it is used, in bytes.
-const SMALL: usize = 240;
 
 /// The side of a tool that a schema is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -51,9 +48,9 @@ pub(super) struct Pass<'p, 'd> {
     /// Descriptions are left out.
     terse: bool,
     /// Most bytes.
-    limit: usize,
+    pub(super) limit: usize,
     /// About the bytes so far.
-    size: usize,
+    pub(super) size: usize,
     /// Something was cut off.
     pub(super) is_cut: bool,
     /// Definitions to be written, by the depth at which they are first referred to.
@@ -62,7 +59,7 @@ pub(super) struct Pass<'p, 'd> {
     done: HashSet<Identity>,
 }
 
-type Members = Vec<(String, Value)>;
+pub(super) type Members = Vec<(String, Value)>;
 
 impl<'p, 'd> Pass<'p, 'd> {
     pub(super) fn new(
@@ -472,153 +469,15 @@ impl<'p, 'd> Pass<'p, 'd> {
         out.push((key.to_owned(), Value::Object(object(schemas))));
     }
 
-    fn child(&mut self, out: &mut Members, key: &str, part: Node<'d>, depth: usize) {
+    pub(super) fn child(&mut self, out: &mut Members, key: &str, part: Node<'d>, depth: usize) {
         let schema = self.schema(part, depth, "");
         self.size += key.len() + 4;
         out.push((key.to_owned(), schema));
     }
 
-    fn choices(&mut self, out: &mut Members, values: &[Value], nullable: bool) {
-        // Longer lists are not even copied.
-        if values.len() > self.limit {
-            self.size += values.len();
-            return;
-        }
-        let mut choices = Vec::with_capacity(values.len() + 1);
-        let mut texts = HashSet::with_capacity(values.len());
-        let mut room = self.limit;
-        for value in values {
-            let Some(left) = room.checked_sub(1).filter(|room| is_shorter(value, *room)) else {
-                self.size += self.limit + 1;
-                return;
-            };
-            room = left - size_of_json(value).min(left);
-            // Equal texts are the common mistake; other values are few.
-            if value.as_str().is_none_or(|text| texts.insert(text)) {
-                choices.push(value.clone());
-            }
-        }
-        if nullable && !choices.contains(&Value::Null) {
-            choices.push(Value::Null);
-        }
-        choices.shrink_to_fit();
-        self.put(out, "enum", Value::Array(choices));
-    }
-
-    fn constraint(&mut self, out: &mut Members, key: &str, part: Node<'d>, depth: usize) {
-        match (key, part.value) {
-            ("pattern", Value::String(pattern)) if pattern.len() <= LONGEST_PATTERN => {
-                self.put(out, key, part.value.clone());
-            }
-            ("pattern", _) => {}
-            (_, Value::Object(_) | Value::Bool(_)) => {
-                let depth = if key == "contains" { depth + 1 } else { depth };
-                self.child(out, key, part, depth);
-            }
-            _ => {}
-        }
-    }
-
-    fn number(&mut self, out: &mut Members, node: Node<'d>, key: &str, value: &Value) {
-        let is_exclusive = |key: &str| node.is(key);
-        match key {
-            // OpenAPI 3.0 says with a boolean that the bound itself is excluded.
-            "minimum" if is_exclusive("exclusiveMinimum") => {
-                self.put(out, "exclusiveMinimum", value.clone());
-            }
-            "maximum" if is_exclusive("exclusiveMaximum") => {
-                self.put(out, "exclusiveMaximum", value.clone());
-            }
-            "minimum" | "maximum" | "exclusiveMinimum" | "exclusiveMaximum" if value.is_number() => {
-                self.put(out, key, value.clone());
-            }
-            "multipleOf" if value.as_f64().is_some_and(|step| step > 0.0) => {
-                self.put(out, key, value.clone())
-            }
-            "minLength" | "maxLength" | "minItems" | "maxItems" | "minProperties" | "maxProperties"
-            | "minContains" | "maxContains"
-                if value.is_u64() =>
-            {
-                self.put(out, key, value.clone());
-            }
-            "uniqueItems" if *value == Value::Bool(true) && node.text("type") != Some("string") => {
-                self.put(out, key, value.clone());
-            }
-            _ => {}
-        }
-    }
-
     /// Adds a member that has no schemas in it.
-    fn put(&mut self, out: &mut Members, key: &str, value: Value) {
+    pub(super) fn put(&mut self, out: &mut Members, key: &str, value: Value) {
         self.size += key.len() + 4 + size_of_json(&value);
         out.push((key.to_owned(), value));
     }
-}
-
-/// The only part of an `allOf` with nothing beside it but annotations, where that is a reference.
-fn only_part(node: Node<'_>) -> Option<Node<'_>> {
-    let parts = node.get("allOf")?;
-    let [part] = parts.value.as_array()?.as_slice() else { return None };
-    let is_note = |key: &str| {
-        matches!(
-            key,
-            "allOf"
-                | "description"
-                | "title"
-                | "nullable"
-                | "readOnly"
-                | "writeOnly"
-                | "deprecated"
-                | "default"
-                | "example"
-                | "examples"
-                | "xml"
-                | "externalDocs"
-        ) || key.starts_with("x-")
-    };
-    let is_alone = node.members().all(|(key, _)| is_note(key));
-    (is_alone && reference(part).is_some()).then(|| node.with(part))
-}
-
-/// Returns `true` for a schema that is short and has no parts: a copy of it costs less than a definition.
-fn is_small(node: Node<'_>) -> bool {
-    let Some(map) = node.value.as_object() else { return true };
-    let is_part = |key: &str| {
-        matches!(
-            key,
-            "properties"
-                | "items"
-                | "prefixItems"
-                | "allOf"
-                | "anyOf"
-                | "oneOf"
-                | "not"
-                | "if"
-                | "contains"
-                | "patternProperties"
-                | "dependentSchemas"
-                | "propertyNames"
-                | "unevaluatedProperties"
-                | "unevaluatedItems"
-        )
-    };
-    let is_plain = |(key, value): (&String, &Value)| {
-        !(is_part(key) || key == "additionalProperties" && value.is_object())
-    };
-    map.len() <= 12 && map.iter().all(is_plain) && is_shorter(node.value, SMALL)
-}
-
-/// `inner` or null, with `outer` beside it.
-fn or_null(inner: Members, outer: Members) -> Members {
-    let null = object(vec![("type".to_owned(), "null".into())]);
-    let either = vec![Value::Object(object(inner)), Value::Object(null)];
-    let mut members = vec![("anyOf".to_owned(), Value::Array(either))];
-    members.extend(outer);
-    members
-}
-
-/// Takes what describes a value, and does not constrain it, out of the members of a schema.
-fn take_annotations(members: &mut Members) -> Members {
-    let is_note = |key: &str| ["description", "title", "deprecated", "default", "examples"].contains(&key);
-    members.extract_if(.., |(key, _)| is_note(key)).collect()
 }

@@ -6,7 +6,14 @@ use std::collections::HashMap;
 
 use serde_json::Value;
 
-use super::{DocumentError, parse};
+use super::{
+    DocumentError, parse,
+    scan::{Scan, join, without_fragment},
+};
+pub(super) use super::{
+    node::{Identity, Node},
+    scan::reference,
+};
 
 /// Most documents that one may refer to, directly or through others.
 const MOST_SOURCES: usize = 500;
@@ -14,56 +21,6 @@ const MOST_SOURCES: usize = 500;
 const LONGEST_REFERENCE: usize = 2_000;
 /// References that are followed from one to the next.
 const LONGEST_CHAIN: usize = 32;
-
-/// A value of a document.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Node<'d> {
-    pub(super) value: &'d Value,
-    /// Place of its document among the sources.
-    source: usize,
-}
-
-impl<'d> Node<'d> {
-    /// Another value of the same document.
-    pub(super) fn with(self, value: &'d Value) -> Self {
-        Self { value, ..self }
-    }
-
-    /// A member of an object.
-    pub(super) fn get(self, key: &str) -> Option<Self> {
-        self.value.get(key).map(|value| self.with(value))
-    }
-
-    /// A text among the members of an object.
-    pub(super) fn text(self, key: &str) -> Option<&'d str> {
-        self.value.get(key).and_then(Value::as_str)
-    }
-
-    /// Returns `true` if a member is `true`.
-    pub(super) fn is(self, key: &str) -> bool {
-        self.value.get(key) == Some(&Value::Bool(true))
-    }
-
-    /// The members of an object; none of another value.
-    pub(super) fn members(self) -> impl Iterator<Item = (&'d str, Self)> {
-        let members = self.value.as_object().into_iter().flatten();
-        members.map(move |(key, value)| (key.as_str(), self.with(value)))
-    }
-
-    /// The items of an array; none of another value.
-    pub(super) fn items(self) -> impl Iterator<Item = Self> {
-        self.value.as_array().into_iter().flatten().map(move |value| self.with(value))
-    }
-
-    /// Tells this value from all others, equal ones included.
-    pub(super) fn identity(self) -> Identity {
-        Identity(std::ptr::from_ref(self.value).addr())
-    }
-}
-
-/// Identity of a [`Node`].
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(super) struct Identity(usize);
 
 #[derive(Debug)]
 struct Source {
@@ -120,7 +77,7 @@ impl Sources {
     /// Adds a document, and returns the URLs of those that it refers to.
     fn add(&mut self, url: String, value: Value) -> Vec<String> {
         let source = self.all.len();
-        let mut scan = Scan { base: &url, path: Vec::new(), wanted: Vec::new(), anchors: Vec::new() };
+        let mut scan = Scan::new(&url);
         scan.value(&value, false);
         let Scan { wanted, anchors, .. } = scan;
         for (name, pointer) in anchors {
@@ -239,7 +196,7 @@ fn child<'d>(value: &'d Value, token: &str) -> Option<&'d Value> {
 }
 
 fn place(value: &Value, path: &mut String, wanted: &mut HashMap<Identity, String>) {
-    if let Some(found) = wanted.get_mut(&Identity(std::ptr::from_ref(value).addr())) {
+    if let Some(found) = wanted.get_mut(&Identity::of(value)) {
         found.clone_from(path);
     }
     let length = path.len();
@@ -265,146 +222,6 @@ fn place(value: &Value, path: &mut String, wanted: &mut HashMap<Identity, String
         }
         _ => {}
     }
-}
-
-/// The `$ref` of an object. A `$dynamicRef` is read as one: what it would find elsewhere depends on the way to it.
-pub(super) fn reference(value: &Value) -> Option<&str> {
-    let members = value.as_object()?;
-    members.get("$ref").or_else(|| members.get("$dynamicRef"))?.as_str()
-}
-
-/// Search for references to other documents and for names of schemas.
-struct Scan<'d> {
-    base: &'d str,
-    path: Vec<Step<'d>>,
-    wanted: Vec<String>,
-    anchors: Vec<(String, String)>,
-}
-
-#[derive(Clone, Copy)]
-enum Step<'d> {
-    Key(&'d str),
-    Item(usize),
-}
-
-impl<'d> Scan<'d> {
-    /// Looks through `value`. The keys of a `map` are names that the author chose.
-    fn value(&mut self, value: &'d Value, map: bool) {
-        match value {
-            Value::Object(members) => {
-                if !map {
-                    self.names(members);
-                }
-                for (key, value) in members {
-                    if !map && is_data(key) || !(value.is_object() || value.is_array()) {
-                        continue;
-                    }
-                    self.path.push(Step::Key(key));
-                    self.value(value, !map && is_map(key));
-                    self.path.pop();
-                }
-            }
-            Value::Array(items) => {
-                for (at, value) in items.iter().enumerate() {
-                    self.path.push(Step::Item(at));
-                    self.value(value, false);
-                    self.path.pop();
-                }
-            }
-            _ => {}
-        }
-    }
-
-    fn names(&mut self, members: &'d serde_json::Map<String, Value>) {
-        let text = |key: &str| members.get(key).and_then(Value::as_str);
-        if let Some(reference) = text("$ref").or_else(|| text("$dynamicRef")) {
-            let url = without_fragment(reference);
-            if !url.is_empty() {
-                self.wanted.push(join(self.base, url));
-            }
-        }
-        for key in ["$anchor", "$dynamicAnchor", "$id"] {
-            if let Some(name) = text(key) {
-                let pointer: String = self.path.iter().map(|step| step.token()).collect();
-                self.anchors.push((name.to_owned(), pointer));
-            }
-        }
-    }
-}
-
-impl Step<'_> {
-    fn token(self) -> String {
-        match self {
-            Self::Key(key) => format!("/{}", key.replace('~', "~0").replace('/', "~1")),
-            Self::Item(at) => format!("/{at}"),
-        }
-    }
-}
-
-/// Returns `true` for a key whose value is neither a schema nor a part of the document that may have references.
-fn is_data(key: &str) -> bool {
-    matches!(key, "example" | "examples" | "default" | "enum" | "const") || key.starts_with("x-")
-}
-
-/// Returns `true` for a key whose value has keys that the author chose.
-fn is_map(key: &str) -> bool {
-    matches!(
-        key,
-        "properties"
-            | "patternProperties"
-            | "dependentSchemas"
-            | "$defs"
-            | "definitions"
-            | "schemas"
-            | "responses"
-            | "parameters"
-            | "requestBodies"
-            | "headers"
-            | "securitySchemes"
-            | "securityDefinitions"
-            | "pathItems"
-            | "mediaTypes"
-            | "paths"
-            | "content"
-            | "encoding"
-            | "additionalOperations"
-    )
-}
-
-fn without_fragment(reference: &str) -> &str {
-    reference.split('#').next().unwrap_or_default()
-}
-
-/// The URL or path of `reference` in the document `base` (RFC 3986 §5.2, for paths and hierarchical URLs).
-fn join(base: &str, reference: &str) -> String {
-    if reference.contains("://") {
-        return reference.to_owned();
-    }
-    let (origin, path) = match base.split_once("://") {
-        Some((scheme, rest)) => {
-            if let Some(rest) = reference.strip_prefix("//") {
-                return format!("{scheme}://{rest}");
-            }
-            let host = rest.find('/').unwrap_or(rest.len());
-            base.split_at(scheme.len() + "://".len() + host)
-        }
-        None => ("", base),
-    };
-    let directory = match reference.starts_with('/') {
-        true => "",
-        false => path.rfind('/').map_or("", |at| &path[..=at]),
-    };
-    let is_absolute = !origin.is_empty() || reference.starts_with('/') || directory.starts_with('/');
-    let mut kept: Vec<&str> = Vec::new();
-    for part in directory.split('/').chain(reference.split('/')) {
-        match part {
-            "" | "." => {}
-            ".." if kept.last().is_some_and(|last| *last != "..") => drop(kept.pop()),
-            ".." if is_absolute => {}
-            part => kept.push(part),
-        }
-    }
-    format!("{origin}{}{}", if is_absolute { "/" } else { "" }, kept.join("/"))
 }
 
 fn percent_decoded(text: &str) -> Option<String> {

@@ -9,6 +9,8 @@ mod documents;
 #[cfg(test)]
 mod documents_schemas;
 #[cfg(test)]
+mod documents_swagger;
+#[cfg(test)]
 mod hostile;
 #[cfg(test)]
 mod mock;

@@ -1,0 +1,59 @@
+//! Values of documents, each with the document that it is from.
+
+use serde_json::Value;
+
+/// A value of a document.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Node<'d> {
+    pub(super) value: &'d Value,
+    /// Place of its document among the sources.
+    pub(super) source: usize,
+}
+
+impl<'d> Node<'d> {
+    /// Another value of the same document.
+    pub(super) fn with(self, value: &'d Value) -> Self {
+        Self { value, ..self }
+    }
+
+    /// A member of an object.
+    pub(super) fn get(self, key: &str) -> Option<Self> {
+        self.value.get(key).map(|value| self.with(value))
+    }
+
+    /// A text among the members of an object.
+    pub(super) fn text(self, key: &str) -> Option<&'d str> {
+        self.value.get(key).and_then(Value::as_str)
+    }
+
+    /// Returns `true` if a member is `true`.
+    pub(super) fn is(self, key: &str) -> bool {
+        self.value.get(key) == Some(&Value::Bool(true))
+    }
+
+    /// The members of an object; none of another value.
+    pub(super) fn members(self) -> impl Iterator<Item = (&'d str, Self)> {
+        let members = self.value.as_object().into_iter().flatten();
+        members.map(move |(key, value)| (key.as_str(), self.with(value)))
+    }
+
+    /// The items of an array; none of another value.
+    pub(super) fn items(self) -> impl Iterator<Item = Self> {
+        self.value.as_array().into_iter().flatten().map(move |value| self.with(value))
+    }
+
+    /// Tells this value from all others, equal ones included.
+    pub(super) fn identity(self) -> Identity {
+        Identity::of(self.value)
+    }
+}
+
+/// Identity of a [`Node`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(super) struct Identity(usize);
+
+impl Identity {
+    pub(super) fn of(value: &Value) -> Self {
+        Self(std::ptr::from_ref(value).addr())
+    }
+}
