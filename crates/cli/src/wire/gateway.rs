@@ -5,10 +5,14 @@ use std::{path::PathBuf, time::Duration};
 use anyhow::Context as _;
 use gatewright::{AppHealth, Builder, Running, UserTokens};
 use gatewright_codecall::Strategy;
+use gatewright_core::Registry;
 use gatewright_embedding::SemanticSearch;
 
 use super::{apps::AppStarter, embedding, own_paths::own_paths, policies};
 use crate::config::Config;
+
+/// Longest wait for the registry to have the tools of apps that are up. Tools that wait for an approval of their definitions never come.
+const LISTED: Duration = Duration::from_secs(5);
 
 /// Starts the apps, the workers and the gateway. Upstream apps connect in the background.
 ///
@@ -90,11 +94,27 @@ pub async fn settle(running: &Running, longest: Duration) {
             // A health change that adds no tool is not announced: check again after a while as well.
             let _ = tokio::time::timeout(Duration::from_millis(20), changes.recv()).await;
         }
+        let listed = async {
+            while !are_listed(registry) {
+                tokio::time::sleep(Duration::from_millis(20)).await;
+            }
+        };
+        let _ = tokio::time::timeout(LISTED, listed).await;
         while running.code_call().is_some_and(|code_call| is_indexing(code_call.index_status())) {
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
     };
     let _ = tokio::time::timeout(longest, settled).await;
+}
+
+/// Returns true once the registry has the tools of apps that are up. Thousands of tools take a moment.
+fn are_listed(registry: &Registry) -> bool {
+    let snapshot = registry.operator_snapshot();
+    let mut with_tools = snapshot
+        .apps
+        .iter()
+        .filter(|entry| entry.app.health() == AppHealth::Up && !entry.app.catalog().tools.is_empty());
+    with_tools.all(|entry| snapshot.tools.iter().any(|tool| *tool.app_id == *entry.id))
 }
 
 /// Returns true while vectors are still being computed. An unavailable index is not waited for.
