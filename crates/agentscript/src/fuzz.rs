@@ -135,7 +135,10 @@ fn framed(mut bytes: &[u8]) -> Vec<u8> {
         let Some(kind) = MessageKind::from_byte(*kind) else { continue };
         let (head, body) = (String::from_utf8_lossy(head), String::from_utf8_lossy(body));
         protocol::put(&mut out, kind, 1, asked, &head, &[&body]);
-        asked += u32::from(matches!(kind, MessageKind::Call | MessageKind::GetTool | MessageKind::Content));
+        asked += u32::from(matches!(
+            kind,
+            MessageKind::Call | MessageKind::CallPages | MessageKind::GetTool | MessageKind::Content
+        ));
     }
     out
 }

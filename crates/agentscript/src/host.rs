@@ -25,8 +25,18 @@ pub struct ToolCall {
     pub name: String,
     /// The input as JSON text; `{}` when the script gave none.
     pub input: Box<RawValue>,
+    /// Items to collect from the pages of the result; none for a call of one page.
+    pub paginate: Option<u32>,
     /// An earlier part of the run made this call and has no answer to it.
     pub resumed: Option<Resumed>,
+}
+
+/// The body of a call with `paginate`.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct PagedInput {
+    pub(crate) input: Box<RawValue>,
+    pub(crate) max: u32,
 }
 
 /// The host's answer to a call that did not fail.

@@ -16,6 +16,8 @@ use crate::host::{HostFuture, ToolFailure};
 pub enum HostFunction {
     /// `callTool`.
     CallTool,
+    /// `callTool` with `paginate`: one call, whose answer has the items of all pages.
+    CallPages,
     /// `getTool`.
     GetTool,
     /// `readResource`, `listResources` or `getPrompt`.

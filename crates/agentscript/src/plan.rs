@@ -43,6 +43,9 @@ pub struct CallSite {
     /// The result is `{success, data, error}`: `throwOnError` is `false`.
     #[serde(default, skip_serializing_if = "is_false")]
     pub settled: bool,
+    /// The result is that of all pages: `paginate` is there.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub paginated: bool,
     /// The script does not catch an error of this call: where the call is reached, the error ends the run.
     pub ends_run: bool,
 }

@@ -30,6 +30,8 @@ pub(crate) enum MessageKind {
     Content = 8,
     /// Worker to pool: facts about the script, before its first call; body is the facts as JSON.
     Plan = 7,
+    /// Worker to pool: `callTool` with `paginate`; head is the name, body the input and the limit.
+    CallPages = 10,
     /// Worker to pool: the script waits for answers, and it did when ping `id` came.
     Idle = 9,
     /// Pool to worker: a run; head is its settings, body the script and its context.
@@ -55,6 +57,7 @@ impl MessageKind {
             Self::Progress,
             Self::Plan,
             Self::Content,
+            Self::CallPages,
             Self::Run,
             Self::Answer,
             Self::Failure,

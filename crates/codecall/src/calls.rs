@@ -2,9 +2,10 @@
 
 use std::sync::Arc;
 
-use gatewright_agentscript::{Resumed, ToolAnswer};
+use gatewright_agentscript::{Resumed, ToolAnswer, ToolFailure};
 use gatewright_core::{
-    ApprovalExpired, CountedBefore, InvokeError, PermittedTool, Rehearsed, RequestObject, Trail, off_thread,
+    ApprovalExpired, CountedBefore, InvokeError, Paging, PermittedTool, Rehearsed, RequestObject, Trail,
+    codes, off_thread,
     rmcp::model::{CallToolRequestParams, CallToolResponse, JsonObject},
 };
 use serde_json::{
@@ -15,6 +16,7 @@ use serde_json::{
 use crate::{
     examples,
     host::ScriptHost,
+    pages::{self, CallPages},
     runs::{ApprovalsWithin, Rehearsal},
     unwrap::Failure,
 };
@@ -28,6 +30,7 @@ impl ScriptHost {
         resumed: Option<&Resumed>,
         tool: &PermittedTool,
         arguments: JsonObject,
+        pages: Option<&CallPages>,
     ) -> Result<ToolAnswer, Failure> {
         let mut params = CallToolRequestParams::new(name.to_owned()).with_arguments(arguments);
         let is_approval =
@@ -42,6 +45,9 @@ impl ScriptHost {
             let (mut context, _cancel) = self.inner_context(name, index);
             let within = ApprovalsWithin::default();
             context.extensions.insert(within.clone());
+            if let Some(pages) = pages {
+                context.extensions.insert(pages.paginate());
+            }
             if is_repeated {
                 context.extensions.insert(CountedBefore);
             }
@@ -67,6 +73,18 @@ impl ScriptHost {
         self.value(answer, tool).await
     }
 
+    /// The pages of a call of `tool`, which the script calls `name`.
+    ///
+    /// # Errors
+    /// Its app collects none.
+    pub(crate) fn pages(&self, name: &str, tool: &PermittedTool, max: u32) -> Result<CallPages, ToolFailure> {
+        if tool.paging() == Paging::Unavailable {
+            return Err(self.failure(codes::VALIDATION_ERROR, &pages::no_pages(name)));
+        }
+        let (nesting, invoker) = (self.nesting().clone(), self.invoker.clone());
+        Ok(CallPages::new(max, nesting, invoker, tool, self.request().clone()))
+    }
+
     /// Tries a call of `tool`: one that only reads is made, and a saved plan is rehearsed. Of others the policies are asked, and the answer is
     /// assumed.
     pub(crate) async fn rehearse(
@@ -76,6 +94,7 @@ impl ScriptHost {
         index: u32,
         tool: &PermittedTool,
         arguments: JsonObject,
+        pages: Option<&CallPages>,
     ) -> Result<ToolAnswer, Failure> {
         let arguments = self.invoker.check(tool, arguments).await?;
         let is_made = rehearsal.makes(tool) || self.is_plan(tool);
@@ -83,6 +102,9 @@ impl ScriptHost {
         let rehearsed = if is_made { Rehearsed::made() } else { Rehearsed::unmade() };
         let (mut context, _cancel) = self.inner_context(name, index);
         context.extensions.insert(rehearsed.clone());
+        if let Some(pages) = pages {
+            context.extensions.insert(pages.paginate());
+        }
         if !is_made {
             // What is not made counts for no rate limit, and is in no audit.
             context.extensions.insert(CountedBefore);
@@ -100,6 +122,10 @@ impl ScriptHost {
         let made =
             off_thread(usize::MAX, move || schema.and_then(|schema| examples::result(&entry_of, &schema)));
         let value = made.await;
+        let value = match pages {
+            Some(_) => value.map(pages::invented),
+            None => value,
+        };
         if rehearsed.has_passed() {
             entry.decided(&rehearsed);
             entry.asked(asks.input_requests.as_ref());

@@ -153,14 +153,30 @@ impl ScriptHost {
         })?;
         restore_numbers(&mut arguments, tool.input_schema());
         let sent = SentTexts::of_input(&arguments);
+        let pages = call.paginate.map(|max| self.pages(&call.name, &tool, max)).transpose()?;
+        let paged = pages.as_ref();
         let answer = match &self.rehearsal {
-            Some(rehearsal) => self.rehearse(rehearsal, &call.name, call.index, &tool, arguments).await,
-            None => self.make(call.index, &call.name, call.resumed.as_ref(), &tool, arguments).await,
+            Some(rehearsal) => {
+                self.rehearse(rehearsal, &call.name, call.index, &tool, arguments, paged).await
+            }
+            None => self.make(call.index, &call.name, call.resumed.as_ref(), &tool, arguments, paged).await,
         };
+        if let Some(failure) = paged.and_then(|pages| pages.ended()) {
+            return Err(failure);
+        }
         match answer {
             Ok(answer) => Ok(answer),
             Err(failure) => Err(self.tool_failure(&call.name, failure, sent).await),
         }
+    }
+
+    pub(crate) fn nesting(&self) -> &Nesting {
+        &self.nesting
+    }
+
+    /// The request that runs the script.
+    pub(crate) fn request(&self) -> &RequestContext<RoleServer> {
+        &self.context
     }
 
     /// Returns `true` if `state` waits for an approval of a request of the script for `object`, by its public name.

@@ -23,6 +23,7 @@ mod invoke;
 mod live_index;
 mod meta_tools;
 mod nesting;
+mod pages;
 mod plan_check;
 mod plans;
 mod plugin;

@@ -28,6 +28,17 @@ pub enum AppHealth {
     Down(DownReason),
 }
 
+/// Pages of a tool's results.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Paging {
+    /// The app can collect none.
+    Unavailable,
+    /// The app can collect them if an answer has more.
+    Possible,
+    /// The tool is described as one with pages.
+    Described,
+}
+
 /// Something about an app changed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
@@ -72,6 +83,12 @@ pub trait App: Send + Sync + 'static {
     /// The catalogs of single callers; none for apps that offer the same to all.
     fn per_caller(&self) -> Option<&dyn PerCaller> {
         None
+    }
+
+    /// Pages of the results of `tool`, by the app's own name. Default: none that [`Paginate`](crate::Paginate) can collect.
+    fn paging(&self, tool: &str) -> Paging {
+        let _ = tool;
+        Paging::Unavailable
     }
 
     /// The current health.

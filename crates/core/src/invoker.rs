@@ -14,7 +14,7 @@ use rmcp::{
 use serde_json::Value;
 
 use crate::{
-    AppFuture, ApprovalStore, Caller, CallerAddress, CountedBefore, Denied, Forbidden, InvokeError,
+    AppFuture, ApprovalStore, Caller, CallerAddress, CountedBefore, Denied, Forbidden, InvokeError, Paginate,
     PermittedTool, Principal, Registry, SchemaMode, SealKey, ToolEntry, Trail,
     access::{OpenTask, Sealer, decide},
     bulk::{bulk, off_thread},
@@ -309,6 +309,7 @@ impl Invoker {
         let decided = decide(tool, params, &context)
             .await
             .map_err(|why| InvokeError::Forbidden { name: name(), why })?;
+        let is_paged = context.extensions.get::<Paginate>().is_some();
         let by_script = context.extensions.remove::<CountedBefore>().is_some();
         // A held call is gone on with once for each time that it asks.
         if repeated.is_none() && !by_script && brought.answers.held.is_none() {
@@ -333,7 +334,8 @@ impl Invoker {
                 created.task.task_id = self.sealer.task(principal, &task);
             }
             CallToolResponse::Complete(result) => {
-                if let Some(listener) = self.listener.get() {
+                // A result of all pages is none of the tool's own.
+                if let Some(listener) = self.listener.get().filter(|_| !is_paged) {
                     listener.answered(tool, result);
                 }
             }

@@ -35,6 +35,7 @@ mod names;
 mod network;
 mod observe;
 mod pace;
+mod paging;
 mod pins;
 mod plugin;
 mod policy;
@@ -65,7 +66,7 @@ pub use access::{
     UriPattern, View, WholeApp, check_endpoint_name, fits_tool,
 };
 pub use address_filter::{AddressError, AddressFilter, Lookup, is_public_address, is_this_machine};
-pub use app::{App, AppEvent, AppFuture, AppHealth, PerCaller};
+pub use app::{App, AppEvent, AppFuture, AppHealth, Paging, PerCaller};
 pub use approvals::{
     ApprovalDuration, ApprovalEvent, ApprovalEventKind, ApprovalExpired, ApprovalListener, ApprovalRecord,
     ApprovalRequest, ApprovalState, ApprovalStore, Approver, CannotDecide, NotRequested, Rehearsed,
@@ -98,6 +99,7 @@ pub use observe::{
     ScriptFacts, Subject, Trail,
 };
 pub use pace::Rereads;
+pub use paging::{PageGate, Paginate};
 pub use pins::{DefinitionChange, PinState, Pins};
 pub use plugin::{DirectAccess, Plugin, PluginTasks};
 pub use policy::{

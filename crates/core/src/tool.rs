@@ -7,8 +7,8 @@ use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 
 use crate::{
-    App, AppEntry, Approval, Audience, Caller, Effects, InputProblem, InputSchema, PolicyObject, PolicyTool,
-    SchemaMode, ToolMeta, reshape::FixedArguments,
+    App, AppEntry, Approval, Audience, Caller, Effects, InputProblem, InputSchema, Paging, PolicyObject,
+    PolicyTool, SchemaMode, ToolMeta, reshape::FixedArguments,
 };
 
 /// One tool of the registry.
@@ -68,6 +68,11 @@ impl ToolEntry {
     /// The app that answers its calls.
     pub fn app(&self) -> &Arc<dyn App> {
         &self.owner.app
+    }
+
+    /// Pages of its results.
+    pub fn paging(&self) -> Paging {
+        self.owner.app.paging(&self.upstream_name)
     }
 
     /// The description, or an empty text.

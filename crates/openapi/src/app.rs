@@ -10,7 +10,7 @@ use std::{sync::Arc, time::Duration};
 use arc_swap::ArcSwapOption;
 use gatewright_core::{
     AnswerRoom, App, AppEvent, AppFuture, AppHealth, CallContext, Catalog, CatalogLink, DownReason,
-    NetworkTransport, Permit, ask_to_sign_in,
+    NetworkTransport, Paginate, Paging, Permit, ask_to_sign_in,
 };
 use rmcp::{
     ErrorData,
@@ -25,7 +25,7 @@ use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use crate::{
     ApiUser, UserSignIn,
-    call::{Called, HttpApi, OperationCall, Reporter, user_refused},
+    call::{Called, HttpApi, OperationCall, Reporter, paging, user_refused},
     config::{DocumentPlace, OpenapiConfig},
     loading::{Loaded, Loader},
 };
@@ -208,6 +208,12 @@ impl App for OpenapiApp {
         Some(NetworkTransport::Tcp)
     }
 
+    fn paging(&self, tool: &str) -> Paging {
+        let loaded = self.shared.loaded.load();
+        let operation = loaded.as_ref().and_then(|loaded| loaded.operation(tool));
+        operation.map_or(Paging::Unavailable, |operation| paging(operation))
+    }
+
     fn events(&self) -> broadcast::Receiver<AppEvent> {
         self.shared.link.events()
     }
@@ -235,7 +241,8 @@ impl App for OpenapiApp {
                 credentials: credentials.clone(),
             });
             let surroundings = &loaded.surroundings;
-            let call = OperationCall { operation, surroundings, arguments, user, room, reporter };
+            let paginate = request.extensions.get::<Paginate>().cloned();
+            let call = OperationCall { operation, surroundings, arguments, user, paginate, room, reporter };
             // The invoker keeps the time of the call.
             match api.call(call).await {
                 Called::Done(result) => Ok(result.into()),

@@ -66,14 +66,13 @@ impl Loaded {
         let surroundings =
             Surroundings::new(document.schemes.clone(), url, operations.map(|operation| &**operation));
         let mut misfits = misfits(api.config(), &document);
-        let sign_in =
-            match sign_in::of_document(api.config(), &document.schemes, server.as_ref(), &origins) {
-                Ok(sign_in) => sign_in,
-                Err(misfit) => {
-                    misfits.push(misfit);
-                    None
-                }
-            };
+        let sign_in = match sign_in::of_document(api.config(), &document.schemes, server.as_ref(), &origins) {
+            Ok(sign_in) => sign_in,
+            Err(misfit) => {
+                misfits.push(misfit);
+                None
+            }
+        };
         Self { sign_in, by_tool, surroundings, misfits, without_server, document }
     }
 

@@ -32,6 +32,8 @@ pub struct Operation {
     pub servers: Arc<[Server]>,
     /// The servers are those of the operation or its path, and not of the whole document.
     pub own_servers: bool,
+    /// Successful responses have the header `Link`, by the document.
+    pub links: bool,
     /// The operation may be sent again after a failure: by its method (RFC 9110 §9.2.2), or by a hint of the document.
     pub idempotent: bool,
 }
@@ -367,6 +369,7 @@ mod tests {
             security: Arc::default(),
             servers: Arc::default(),
             own_servers: false,
+            links: false,
             idempotent: true,
         };
         assert_eq!(operation.path_template(), "/repos/{owner}/{name}");

@@ -13,7 +13,7 @@
   const RegExpCtor = RegExp, DataViewCtor = DataView, StringFn = String, MapCtor = Map, SetCtor = Set, SymbolFn = Symbol, WeakMapCtor = WeakMap, WeakSetCtor = WeakSet;
   const stackOf = getOwnPropertyDescriptor(Error.prototype, 'stack').get;
   const iteratorSymbol = Symbol.iterator;
-  const CALL = 0, LOG = 2, ILLEGAL = 3, CALL_IN_LANE = 4, PROGRESS = 5, CONTENT = 6, CONTENT_IN_LANE = 7;
+  const CALL = 0, LOG = 2, ILLEGAL = 3, CALL_IN_LANE = 4, PROGRESS = 5, CONTENT = 6, CONTENT_IN_LANE = 7, PAGES = 8, PAGES_IN_LANE = 9;
 
   // ---- the door to tools ----
   const waiting = new Map();
@@ -92,12 +92,21 @@
     };
   };
   const inputText = textOf('callTool: the input'), argumentsText = textOf('getPrompt: the second argument');
+  // Items of all pages of one call.
+  const MOST_ITEMS = 10000;
   const callTool = async function callTool(name, input, options) {
     const lacked = lacks;
     lacks = [];
     const tool = nameOf(name, 'callTool');
     const quiet = options !== undefined && options !== null && options.throwOnError === false;
-    return ask(inLane ? CALL_IN_LANE : CALL, tool, inputText(input), quiet, here(), lacked);
+    const pages = options !== undefined && options !== null ? options.paginate : undefined;
+    if (pages === undefined) return ask(inLane ? CALL_IN_LANE : CALL, tool, inputText(input), quiet, here(), lacked);
+    const max = pages !== null && typeof pages === 'object' ? pages.max : undefined;
+    if (typeof max !== 'number' || floor(max) !== max || max < 1 || max > MOST_ITEMS) {
+      throw new TypeErrorCtor('callTool: paginate is { max: number }, the items to collect, 1 to ' + MOST_ITEMS);
+    }
+    const body = '{"input":' + inputText(input) + ',"max":' + max + '}';
+    return ask(inLane ? PAGES_IN_LANE : PAGES, tool, body, quiet, here(), lacked);
   };
   // An error that names a member of the input says why there is none.
   const explained = (message, lacked) => {

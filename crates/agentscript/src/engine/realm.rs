@@ -95,6 +95,7 @@ fn build<'js>(ctx: &Ctx<'js>, state: &Rc<RunState>, compiler: &Compiler) -> Resu
     let host = native(ctx, move |ctx: Ctx<'js>, kind: i32, name: Text<'js>, body: Text<'js>| {
         let sent = match kind {
             0 | 4 => for_host.ask(MessageKind::Call, &name, Some(&body), kind == 4),
+            8 | 9 => for_host.ask(MessageKind::CallPages, &name, Some(&body), kind == 9),
             6 | 7 => for_host.ask(MessageKind::Content, &name, Some(&body), kind == 7),
             2 => for_host.log(&name).map(|()| 0),
             5 => for_host.progress(&body),

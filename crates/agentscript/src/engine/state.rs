@@ -204,7 +204,7 @@ impl RunState {
             return Err(Terminated);
         }
         let limits = self.limits.borrow();
-        if matches!(kind, MessageKind::Call | MessageKind::Content) {
+        if matches!(kind, MessageKind::Call | MessageKind::CallPages | MessageKind::Content) {
             self.calls.set(self.calls.get() + 1);
             if self.calls.get() > limits.max_tool_calls {
                 self.end(limit_errors::tool_calls);

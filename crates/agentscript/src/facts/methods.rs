@@ -16,8 +16,9 @@ use crate::{
 };
 
 /// Treatment of a call's error.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 enum Throwing {
+    #[default]
     Yes,
     No,
     Unknown,
@@ -70,10 +71,12 @@ impl Collector<'_> {
             self.named.insert(callee.span.start);
         }
         self.arguments(it);
-        let throwing = if calls { throwing(it) } else { Throwing::Yes };
-        match (calls, index, throwing) {
+        let options = if calls { CallOptions::of(it) } else { CallOptions::default() };
+        match (calls, index, options.throwing) {
             (false, ..) => Known::Unknown,
-            (_, Some(index), Throwing::Yes | Throwing::No) => Known::Result(Origin::Call(index)).promise(),
+            (_, Some(index), Throwing::Yes | Throwing::No) if options.paginated.is_some() => {
+                Known::Result(Origin::Call(index)).promise()
+            }
             _ => Known::Unknown.promise(),
         }
     }
@@ -89,7 +92,8 @@ impl Collector<'_> {
         }
         self.room -= bytes;
         let input = calls.then(|| self.input(it));
-        let throwing = if calls { throwing(it) } else { Throwing::Yes };
+        let CallOptions { throwing, paginated } =
+            if calls { CallOptions::of(it) } else { CallOptions::default() };
         let exposure = match throwing {
             Throwing::Yes if self.tries > 0 => Exposure::Caught,
             Throwing::Yes if bare && self.frames.is_empty() => Exposure::Bare,
@@ -101,6 +105,7 @@ impl Collector<'_> {
             name: name.to_owned(),
             input,
             settled: throwing == Throwing::No,
+            paginated: paginated == Some(true),
             ends_run: false,
         };
         self.keep_call(call, exposure)
@@ -367,31 +372,53 @@ impl Collector<'_> {
     }
 }
 
-/// Reads `throwOnError` of the third argument.
-fn throwing(it: &CallExpression<'_>) -> Throwing {
-    if it.arguments.iter().take(3).any(|argument| argument.is_spread()) {
-        return Throwing::Unknown;
+/// The third argument of a call.
+#[derive(Debug, Clone, Copy)]
+struct CallOptions {
+    throwing: Throwing,
+    /// `paginate` is there; none if it may be.
+    paginated: Option<bool>,
+}
+
+impl Default for CallOptions {
+    fn default() -> Self {
+        Self { throwing: Throwing::Yes, paginated: Some(false) }
     }
-    let Some(options) = it.arguments.get(2).and_then(|argument| argument.as_expression()) else {
-        return Throwing::Yes;
-    };
-    let Expression::ObjectExpression(options) = options.without_parentheses() else {
-        return if options.is_null_or_undefined() { Throwing::Yes } else { Throwing::Unknown };
-    };
-    let mut throwing = Throwing::Yes;
-    for property in &options.properties {
-        let ObjectPropertyKind::ObjectProperty(property) = property else { return Throwing::Unknown };
-        match property.key.static_name() {
-            Some(name) if !property.computed && name == "throwOnError" => {
-                throwing = match &property.value {
-                    Expression::BooleanLiteral(it) if !it.value => Throwing::No,
-                    Expression::BooleanLiteral(_) => Throwing::Yes,
-                    _ => Throwing::Unknown,
-                };
-            }
-            Some(_) if !property.computed => {}
-            _ => return Throwing::Unknown,
+}
+
+impl CallOptions {
+    const UNKNOWN: Self = Self { throwing: Throwing::Unknown, paginated: None };
+
+    fn of(it: &CallExpression<'_>) -> Self {
+        if it.arguments.iter().take(3).any(|argument| argument.is_spread()) {
+            return Self::UNKNOWN;
         }
+        let mut found = Self::default();
+        let Some(options) = it.arguments.get(2).and_then(|argument| argument.as_expression()) else {
+            return found;
+        };
+        let Expression::ObjectExpression(options) = options.without_parentheses() else {
+            return if options.is_null_or_undefined() { found } else { Self::UNKNOWN };
+        };
+        for property in &options.properties {
+            let ObjectPropertyKind::ObjectProperty(property) = property else { return Self::UNKNOWN };
+            match property.key.static_name() {
+                Some(name) if !property.computed && name == "throwOnError" => {
+                    found.throwing = match &property.value {
+                        Expression::BooleanLiteral(it) if !it.value => Throwing::No,
+                        Expression::BooleanLiteral(_) => Throwing::Yes,
+                        _ => Throwing::Unknown,
+                    };
+                }
+                Some(name) if !property.computed && name == "paginate" => {
+                    let is_there =
+                        matches!(property.value.without_parentheses(), Expression::ObjectExpression(_));
+                    found.paginated = is_there.then_some(true);
+                }
+                Some(_) if !property.computed => {}
+                _ => return Self::UNKNOWN,
+            }
+        }
+        found
     }
-    throwing
 }

@@ -25,7 +25,7 @@ use super::{
 use crate::{
     engine::names,
     excerpt::{MESSAGE_BYTES, NAME_BYTES},
-    host::{ContentRequest, Host, ToolAnswer, ToolCall, ToolFailure},
+    host::{ContentRequest, Host, PagedInput, ToolAnswer, ToolCall, ToolFailure},
     journal::{HostFunction, Replay, Resumed},
     limits::Limits,
     outcome::{CallRecord, CallStatus, PROGRESS_BYTES, PROGRESS_VALUES, RunError, RunResult, WorkerError},
@@ -178,6 +178,7 @@ impl Record {
                 Ok(None)
             }
             MessageKind::Call
+            | MessageKind::CallPages
             | MessageKind::Content
             | MessageKind::GetTool
             | MessageKind::Log
@@ -187,7 +188,7 @@ impl Record {
                 self.count_message()?;
                 Ok(None)
             }
-            MessageKind::Call | MessageKind::Content | MessageKind::GetTool => {
+            MessageKind::Call | MessageKind::CallPages | MessageKind::Content | MessageKind::GetTool => {
                 self.ask(frame, host, calls)?;
                 Ok(None)
             }
@@ -395,7 +396,14 @@ impl Record {
                 Box::pin(async move { host.content(request, index, resumed).await })
             }
             HostFunction::CallTool => {
-                Box::pin(async move { host.call_tool(ToolCall { index, name, input, resumed }).await })
+                let call = ToolCall { index, name, input, paginate: None, resumed };
+                Box::pin(async move { host.call_tool(call).await })
+            }
+            HostFunction::CallPages => {
+                let PagedInput { input, max } = serde_json::from_str(input.get())
+                    .map_err(|_| RunEnd::from(WorkerError::MessageInvalid))?;
+                let call = ToolCall { index, name, input, paginate: Some(max), resumed };
+                Box::pin(async move { host.call_tool(call).await })
             }
         };
         let answer = AssertUnwindSafe(answer).catch_unwind();

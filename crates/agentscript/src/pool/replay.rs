@@ -150,7 +150,7 @@ fn shown(function: HostFunction, name: &str, input: &str, other: &str) -> String
     let (before, after) = (if start > 0 { "…" } else { "" }, if end < input.len() { "…" } else { "" });
     let input = format!("{before}{}{after}", &input[start..end]);
     match function {
-        HostFunction::CallTool => format!("callTool(\"{name}\", {input})"),
+        HostFunction::CallTool | HostFunction::CallPages => format!("callTool(\"{name}\", {input})"),
         HostFunction::GetTool => format!("getTool(\"{name}\")"),
         HostFunction::Content => format!("{name} {input}"),
     }

@@ -270,3 +270,30 @@ async fn a_run_with_the_same_seed_and_start_does_the_same_again() {
     assert_eq!(first, again().await);
     assert_eq!(first[2], 1970);
 }
+
+#[tokio::test]
+async fn call_tool_with_paginate_passes_the_limit_on_and_refuses_others() {
+    let outcome = run("const a = await callTool('pages', { x: 1 }, { paginate: { max: 500 } });
+         const [b] = await __safe_parallel([() => callTool('pages', undefined, { paginate: { max: 1 }, throwOnError: false })]);
+         return [a, b, await callTool('pages', {}, { paginate: undefined })]")
+    .await;
+    let settled = json!({"success": true, "data": {"input": {}, "max": 1}, "error": null});
+    let expected = json!([{"input": {"x": 1}, "max": 500}, settled, {"input": {}, "max": null}]);
+    assert_eq!(value(&outcome), expected);
+    for bad in [
+        "true",
+        "{}",
+        "null",
+        "{ max: 0 }",
+        "{ max: 1.5 }",
+        "{ max: '5' }",
+        "{ max: 10001 }",
+        "{ max: Infinity }",
+    ] {
+        let script = format!("return await callTool('pages', {{}}, {{ paginate: {bad} }})");
+        let outcome = run(&script).await;
+        let error = outcome.result.unwrap_err().to_string();
+        assert!(error.contains("paginate is { max: number }"), "{bad}: {error}");
+        assert!(outcome.calls.is_empty(), "{bad}");
+    }
+}

@@ -38,7 +38,7 @@ pub(crate) fn failure(code: &str, message: &str) -> ToolFailure {
     ToolFailure { code: code.to_owned(), message: message.to_owned(), ..ToolFailure::default() }
 }
 
-/// Tools of the tests: `echo` gives its input, `fail` fails, `limited` says when to try again, `never` does not answer, `self` ends the run, `panic` panics,
+/// Tools of the tests: `echo` gives its input, `pages` gives its input and `paginate`, `fail` fails, `limited` says when to try again, `never` does not answer, `self` ends the run, `panic` panics,
 /// `big` gives a text of `bytes`; anything else is not found.
 #[derive(Debug, Default)]
 pub(crate) struct Tools {
@@ -52,6 +52,7 @@ impl Host for Tools {
             self.seen.lock().expect("no panic holds it").push((call.name.clone(), input.clone()));
             match call.name.as_str() {
                 "echo" => Ok(raw(&input).into()),
+                "pages" => Ok(raw(&json!({"input": input, "max": call.paginate})).into()),
                 "lacks" => Err(failure("VALIDATION_ERROR", "id is required")),
                 "fail" => Err(failure("NOT_FOUND", "no such user")),
                 "limited" => Err(ToolFailure {

@@ -2,10 +2,7 @@
 
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
-use gatewright_auth::{
-    ManualClock, OauthEndpoints, UpstreamProvider, UpstreamVault,
-    store::Store,
-};
+use gatewright_auth::{ManualClock, OauthEndpoints, UpstreamProvider, UpstreamVault, store::Store};
 use gatewright_core::{BearerToken, UserCredentials as _};
 use serde_json::json;
 
@@ -71,7 +68,11 @@ impl Given {
         let url = self.vault.authorize(APP, &principal("user:alice"), &scopes).await.unwrap().url;
         let browser = self.site.browser();
         let asked = open(&browser, &url, "alice").await;
-        assert!(asked.header("location").starts_with(&self.web.url("/authorize?tenant=a&")), "{}", asked.text);
+        assert!(
+            asked.header("location").starts_with(&self.web.url("/authorize?tenant=a&")),
+            "{}",
+            asked.text
+        );
         let asked: BTreeMap<_, _> = asked.location().into_iter().collect();
         let pairs = [&[("state", asked["state"].as_str()), ("code", "c-1")], more].concat();
         let done = answer_at(&browser, &place_of(&self.web.url("/token")), &pairs).await;

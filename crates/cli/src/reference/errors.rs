@@ -297,7 +297,10 @@ fn openapi(text: &mut String) {
 const OPENAPI: [(&str, &str); 11] = [
     ("HTTP_<status>", "the API answered with this status; the message is that of the API"),
     ("RATE_LIMIT", "the API answered with HTTP 429; `retryAfterSeconds` is its `Retry-After`"),
-    ("VALIDATION_ERROR", "an argument cannot be sent in its place, such as `..` in a path"),
+    (
+        "VALIDATION_ERROR",
+        "an argument cannot be sent in its place, such as `..` in a path, or the answer has no list for `paginate`",
+    ),
     ("CREDENTIALS_MISSING", "`auth` of the app has nothing for the security schemes of the operation"),
     ("CREDENTIALS_REFUSED", "the token endpoint gave the gateway no access token"),
     ("UPSTREAM_AUTHORIZATION", "the caller is no user who can sign in, or their token cannot be used now"),

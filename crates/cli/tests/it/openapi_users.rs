@@ -104,7 +104,10 @@ impl Api {
     }
 }
 
-async fn whoami(State(tokens): State<Arc<Mutex<(Vec<String>, Vec<String>)>>>, headers: HeaderMap) -> Response {
+async fn whoami(
+    State(tokens): State<Arc<Mutex<(Vec<String>, Vec<String>)>>>,
+    headers: HeaderMap,
+) -> Response {
     let bearer = headers.get("authorization").and_then(|value| value.to_str().ok()).unwrap_or_default();
     let token = bearer.strip_prefix("Bearer ").unwrap_or_default().to_owned();
     let claims = TokenFactory::unverified_claims(&token);
@@ -145,7 +148,8 @@ async fn each_user_signs_in_at_the_server_of_the_document_once_for_each_set_of_s
     assert_eq!(api.connect(&gate, &mut ada, &url, "ada-over-there").await, "profile notes:write");
     assert_eq!(ask(&gate, &ada, "addNote").await["structuredContent"], json!({"sub": "ada-over-there"}));
     // In scripts, too, and at once.
-    let script = "return await Promise.all([1, 2, 3].map(() => callTool('notes:whoami', {}).then((me) => me.sub)))";
+    let script =
+        "return await Promise.all([1, 2, 3].map(() => callTool('notes:whoami', {}).then((me) => me.sub)))";
     for (user, sub) in [(&ada, "ada-over-there"), (&bob, "bob-over-there")] {
         let ran = gate.call(Some(&user.token), "codecall:execute", json!({"script": script})).await;
         assert_eq!(ran["result"], json!([sub, sub, sub]), "{ran}");
@@ -180,7 +184,8 @@ async fn a_client_that_takes_addresses_is_asked_for_them() {
     let gate = site.gate();
     let mut ada = sign_in(&gate, "ada").await;
     let takes_urls = json!({"elicitation": {"url": {}}});
-    let asked = call(&gate, &ada.token, "notes:whoami", json!({}), takes_urls.clone(), json!({})).await.json();
+    let asked =
+        call(&gate, &ada.token, "notes:whoami", json!({}), takes_urls.clone(), json!({})).await.json();
     let result = &asked["result"];
     assert_eq!(result["resultType"], "input_required", "{asked}");
     let (key, question) = result["inputRequests"].as_object().unwrap().iter().next().unwrap();

@@ -38,12 +38,12 @@ return { name: account.name, tickets: `${tickets.items.length} open`, overdue: i
 ";
 
 /// A folder with a store of executions, and configurations beside it.
-struct Place {
+pub struct Place {
     folder: tempfile::TempDir,
 }
 
 impl Place {
-    fn new() -> Self {
+    pub fn new() -> Self {
         Self { folder: tempfile::tempdir().unwrap() }
     }
 
@@ -67,8 +67,13 @@ impl Place {
 
     /// Runs `script` on a server, which ends then. Returns the id of the execution and the reply.
     async fn ran(&self, script: &str, context: Value) -> (String, Value) {
-        fs::write(self.path("gatewright.yaml"), self.config("")).unwrap();
-        let mut served = Served::start(&self.config(""), &[]);
+        self.ran_with("", script, context).await
+    }
+
+    /// The same, with more apps.
+    pub async fn ran_with(&self, more_apps: &str, script: &str, context: Value) -> (String, Value) {
+        fs::write(self.path("gatewright.yaml"), self.config(more_apps)).unwrap();
+        let mut served = Served::start(&self.config(more_apps), &[]);
         let transport = StreamableHttpClientTransport::from_uri(format!("http://{}/mcp", served.address));
         let client = ().serve(transport).await.unwrap();
         let input = json!({"script": script, "context": context});
@@ -82,7 +87,7 @@ impl Place {
         (id, reply.structured_content.unwrap())
     }
 
-    fn command(&self, arguments: &[&str]) -> (i32, String) {
+    pub fn command(&self, arguments: &[&str]) -> (i32, String) {
         run(Command::new(gatewright()).args(arguments).arg("--config").arg(self.path("gatewright.yaml")))
     }
 }

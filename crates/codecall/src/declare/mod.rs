@@ -12,7 +12,7 @@ mod words;
 
 use std::collections::HashMap;
 
-use gatewright_core::ToolEntry;
+use gatewright_core::{Paging, ToolEntry};
 
 pub(crate) use words::{clean_descriptions, misleads, sentence};
 
@@ -27,6 +27,9 @@ const ROOM: usize = 100;
 const ROOM_OF_A_TOOL: usize = 440;
 /// Note on numbers that the type `number` of results leaves out. JSON has no type for such an integer that JavaScript reads.
 const LONG_INTEGERS: &str = "// Returned integers beyond 2^53 are strings.\n";
+/// Note on a tool whose pages can be collected.
+const PAGES: &str =
+    "\n// All pages: callTool(name, input, {paginate: {max: 500}}) gives {items, hasMore, pages}";
 /// Longest example that is shown.
 const LONGEST_EXAMPLE: usize = 240;
 
@@ -181,6 +184,9 @@ impl Writer<'_, '_> {
         text.push_str(&format!("{}(input: {input}): Promise<{result}>;", quoted(&one.tool.tool.name)));
         if let Some(note) = one.result.and_then(observed) {
             text.push_str(&format!(" // {note}"));
+        }
+        if one.tool.paging() == Paging::Described {
+            text.push_str(PAGES);
         }
         if let Some(example) = one.example.as_deref().filter(|e| with_example && e.len() <= LONGEST_EXAMPLE) {
             text.push_str(&format!("\n// e.g. {}", plain(example)));

@@ -18,9 +18,9 @@ use std::{
 use gatewright_agentscript::{
     CallSite, Origin, Partial, PlanFacts, PlanRefusal, PlanVerdict, PlanWarning, ToolFailure,
 };
-use gatewright_core::{ToolEntry, codes};
+use gatewright_core::{Paging, ToolEntry, codes};
 
-use crate::shapes::ResultShape;
+use crate::{pages::no_pages, shapes::ResultShape};
 
 /// Most tools of one plan that are looked up.
 pub(crate) const MOST_TOOLS: usize = 50;
@@ -80,7 +80,7 @@ pub(crate) fn judge(facts: &PlanFacts, tools: &Tools) -> PlanVerdict {
     let mut unknown = HashSet::new();
     for call in &facts.calls {
         let problem = match tools.get(&call.name) {
-            Some(Named::Tool { entry, .. }) => input::check(call, entry),
+            Some(Named::Tool { entry, .. }) => input::check(call, entry).or_else(|| pages(call, entry)),
             // A script that asks for a tool where it may be missing knows that it may be.
             Some(Named::Unknown(failure)) if unknown.insert(&call.name) => {
                 Some(unknown_tool(call, failure, !caught.contains(call.name.as_str())))
@@ -107,6 +107,16 @@ pub(crate) fn judge(facts: &PlanFacts, tools: &Tools) -> PlanVerdict {
         refusal.message = words::printable(&refusal.message);
     }
     verdict
+}
+
+/// `paginate` for a tool without pages.
+fn pages(call: &CallSite, tool: &ToolEntry) -> Option<Problem> {
+    (call.paginated && tool.paging() == Paging::Unavailable).then(|| Problem {
+        at: call.at,
+        code: codes::VALIDATION_ERROR.to_owned(),
+        message: no_pages(&words::display_name(&call.name)),
+        is_certain: true,
+    })
 }
 
 fn unknown_tool(call: &CallSite, failure: &ToolFailure, is_certain: bool) -> Problem {

@@ -1,8 +1,13 @@
 //! Reads of results against the shapes of the results.
 
-use std::collections::{HashMap, HashSet};
+use std::{
+    collections::{HashMap, HashSet},
+    sync::LazyLock,
+};
 
 use gatewright_agentscript::{Origin, Part, PlanFacts, PlanWarning, ResultUse};
+use gatewright_core::rmcp::model::JsonObject;
+use serde_json::json;
 
 use super::{
     Named, Tools,
@@ -16,6 +21,14 @@ const MOST_WARNINGS: usize = 15;
 const ENOUGH_ANSWERS: u64 = 3;
 /// Members of `{success, data, error}`.
 const SETTLED: [&str; 3] = ["success", "data", "error"];
+
+/// Schema of the result of a call with `paginate`.
+static PAGED: LazyLock<JsonObject> = LazyLock::new(|| {
+    let schema = json!({"type": "object", "additionalProperties": false, "properties": {
+        "items": {"type": "array"}, "hasMore": {"type": "boolean"}, "pages": {"type": "integer"},
+    }});
+    serde_json::from_value(schema).unwrap_or_default()
+});
 
 /// Knowledge of a value.
 #[derive(Clone)]
@@ -94,6 +107,7 @@ impl<'f> Checker<'f> {
     fn result(&self, call: u32) -> Value<'f> {
         let Some(call) = self.facts.calls.get(call as usize) else { return Value::Unknown };
         let shape = match self.tools.get(&call.name) {
+            _ if call.paginated => Shape::of(&PAGED),
             Some(Named::Tool { shape: Some(shape), .. }) => Shape::of(&shape.schema),
             _ => None,
         };
@@ -109,6 +123,7 @@ impl<'f> Checker<'f> {
         let (tool, path) = self.source(read.of)?;
         let (observed, settled) = match (self.facts.calls.get(tool as usize)?, path.is_empty()) {
             (call, true) if call.settled => (None, true),
+            (call, true) if call.paginated => (None, false),
             (call, _) => (self.observed(&call.name), false),
         };
         let name = display_name(&self.facts.calls[tool as usize].name);

@@ -394,6 +394,7 @@ async fn facts_that_a_worker_invents_are_survived() {
         name,
         input: Some(Partial::Hole { optional: true }),
         settled: false,
+        paginated: false,
         ends_run: true,
     };
     let facts = PlanFacts {

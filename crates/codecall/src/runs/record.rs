@@ -118,7 +118,9 @@ impl Past {
     /// Number of tool calls that have their answer.
     pub(crate) fn calls(&self) -> u64 {
         let tool = |entry: &JournalEntry| match entry {
-            JournalEntry::Call { id, function: HostFunction::CallTool, .. } => Some(*id),
+            JournalEntry::Call { id, function: HostFunction::CallTool | HostFunction::CallPages, .. } => {
+                Some(*id)
+            }
             _ => None,
         };
         let tools: HashSet<u32> = self.entries.iter().filter_map(tool).collect();

@@ -50,6 +50,14 @@ pub(crate) enum CallError {
     /// The answer cannot be used.
     #[error("the answer of the API cannot be used: {0}")]
     BadAnswer(String),
+    /// The caller may have no more pages.
+    #[error("a page more is not allowed: {why}")]
+    NoPage {
+        /// Its code.
+        code: String,
+        /// The reason.
+        why: String,
+    },
     /// There is no memory for the answer.
     #[error("{0}")]
     NoRoom(String),
@@ -61,7 +69,7 @@ impl CallError {
     }
 
     /// Its stable code.
-    fn code(&self) -> &'static str {
+    fn code(&self) -> &str {
         match self {
             Self::Argument { .. } => codes::VALIDATION_ERROR,
             Self::NoServer(_) => "OPENAPI_NO_SERVER",
@@ -71,6 +79,7 @@ impl CallError {
             Self::NoToken(_) => "CREDENTIALS_REFUSED",
             Self::Refused(_) => "ADDRESS_REFUSED",
             Self::Unreachable(_) => "UPSTREAM_UNREACHABLE",
+            Self::NoPage { code, .. } => code.as_str(),
             Self::TooLarge(_) | Self::NoRoom(_) => "UPSTREAM_TOO_LARGE",
             Self::BadAnswer(_) => "UPSTREAM_BAD_ANSWER",
         }

@@ -1,18 +1,22 @@
 //! Calls of operations: an HTTP request for a tool's arguments, and the tool's result for the response.
 //!
 //! Documents and tools are elsewhere. `encode`, `target`, `body` and `multipart` write requests; `credentials` and `token` authorize
-//! them; `http` sends them; `answer`, `stream` and `failure` make results.
+//! them; `http` sends them; `answer`, `stream` and `failure` make results. `collect` follows `pages`.
 
 mod answer;
 mod body;
 mod bytes;
+mod collect;
 mod credentials;
 mod encode;
 mod failure;
 mod fields;
 mod http;
+mod items;
+mod link;
 mod media;
 mod multipart;
+mod pages;
 mod redactor;
 mod stream;
 mod target;
@@ -31,10 +35,10 @@ use ::http::{
         IF_MODIFIED_SINCE, IF_NONE_MATCH,
     },
 };
-use gatewright_core::{AnswerRoom, BearerToken, HOP_BY_HOP, InvalidField, Secret};
+use gatewright_core::{AnswerRoom, BearerToken, HOP_BY_HOP, InvalidField, Paginate, Paging, Secret};
 use reqwest::Response;
 use rmcp::model::{CallToolResult, JsonObject};
-use tokio::sync::Semaphore;
+use tokio::sync::{Semaphore, SemaphorePermit};
 use url::Url;
 
 pub(crate) use self::credentials::{Schemes, fits};
@@ -44,6 +48,7 @@ use self::{
     credentials::NeededToken,
     failure::CallError,
     http::{HttpClient, Outgoing, Retries},
+    pages::PageParameters,
     redactor::Redactor,
     stream::Sequence,
     target::{Base, Places},
@@ -88,6 +93,8 @@ pub struct OperationCall<'c> {
     pub arguments: &'c JsonObject,
     /// The user for whom the API is called, where users sign in.
     pub user: Option<ApiUser>,
+    /// Has the items of all pages collected.
+    pub paginate: Option<Paginate>,
     /// Memory for the answer.
     pub room: Option<AnswerRoom>,
     /// Hears of items of an answer as they arrive.
@@ -106,6 +113,16 @@ pub enum Called {
 /// The result of a call that cannot be made for its user.
 pub(crate) fn user_refused(why: String) -> CallToolResult {
     CallError::NoUserToken(why).into_result()
+}
+
+/// A request, before it has a token.
+struct Prepared {
+    request: Outgoing,
+    /// The server.
+    base: Url,
+    token: Option<NeededToken>,
+    /// Fields of the query that are credentials.
+    query: Vec<(String, String)>,
 }
 
 /// Source of the token of a request.
@@ -176,20 +193,34 @@ impl HttpApi {
         let mut memory = Memory::new(call.room.take());
         // A part of the time is left to hand on what came of an answer without an end.
         let until = Instant::now() + self.config.timeout.mul_f64(0.9);
-        match self.try_call(call, &mut memory, until).await {
+        let called = match call.paginate.take() {
+            Some(paginate) => self.collect(&call, &paginate, &mut memory, until).await,
+            None => self.call_once(&call, &mut memory, until).await,
+        };
+        match called {
             Ok(result) => Called::Done(result),
             Err(CallError::SignIn(scopes)) => Called::SignIn(scopes),
             Err(error) => Called::Done(error.into_result()),
         }
     }
 
-    async fn try_call(
+    async fn call_once(
         &self,
-        call: OperationCall<'_>,
+        call: &OperationCall<'_>,
         memory: &mut Memory,
         until: Instant,
     ) -> Result<CallToolResult, CallError> {
-        let OperationCall { operation, surroundings, arguments, reporter, .. } = call;
+        let prepared = self.prepare(call, call.arguments)?;
+        let (_place, response) = self.send(call, prepared, until).await?;
+        self.result(call.operation, response, memory, until, call.reporter).await
+    }
+
+    /// The request of a call with these arguments.
+    ///
+    /// # Errors
+    /// It cannot be written, or there is nowhere to send it.
+    fn prepare(&self, call: &OperationCall<'_>, arguments: &JsonObject) -> Result<Prepared, CallError> {
+        let OperationCall { operation, surroundings, .. } = call;
         let places = Places {
             base: self.base.clone(),
             document: surroundings.document.clone(),
@@ -217,13 +248,28 @@ impl HttpApi {
             value.set_sensitive(true);
             headers.insert(COOKIE, value);
         }
-        let mut request =
-            Outgoing { method: operation.method.clone(), url, headers, body: body.map(|body| body.bytes) };
-        // The semaphore is never closed.
-        let _place = self.places.acquire().await;
-        let tokens = TokenSource { server: &base.url, needed: applied.token.as_ref(), user: call.user.as_ref() };
-        let response = self.authorized(&mut request, tokens, operation, until).await?;
-        self.result(operation, response, memory, until, reporter).await
+        let body = body.map(|body| body.bytes);
+        let method = operation.method.clone();
+        let request = Outgoing { method, url, headers, body };
+        Ok(Prepared { request, base: base.url, token: applied.token, query: applied.query })
+    }
+
+    /// Sends a request, and returns a place among those at one time with the response.
+    ///
+    /// # Errors
+    /// There is no answer, or no token for the request.
+    async fn send(
+        &self,
+        call: &OperationCall<'_>,
+        prepared: Prepared,
+        until: Instant,
+    ) -> Result<(SemaphorePermit<'_>, Response), CallError> {
+        let Prepared { mut request, base, token, .. } = prepared;
+        let place = self.places.acquire().await;
+        let place = place.map_err(|_| CallError::Unreachable("the app has stopped".to_owned()))?;
+        let tokens = TokenSource { server: &base, needed: token.as_ref(), user: call.user.as_ref() };
+        let response = self.authorized(&mut request, tokens, call.operation, until).await?;
+        Ok((place, response))
     }
 
     /// Writes header parameters, and returns the fields of cookies.
@@ -355,7 +401,8 @@ impl HttpApi {
         headers.insert(ACCEPT_ENCODING, HeaderValue::from_static("identity"));
         headers.extend(known.etag.clone().map(|etag| (IF_NONE_MATCH, etag)));
         headers.extend(known.modified.clone().map(|modified| (IF_MODIFIED_SINCE, modified)));
-        let request = Outgoing { method: ::http::Method::GET, url: url.clone(), headers, body: None };
+        let method = ::http::Method::GET;
+        let request = Outgoing { method, url: url.clone(), headers, body: None };
         let until = Instant::now() + Duration::from_secs(30);
         let retries = Retries { most: 1, is_idempotent: true, until };
         let fetching = async {
@@ -401,6 +448,15 @@ impl HttpApi {
             CallError::NoServer(why) => why,
             other => other.to_string(),
         })
+    }
+}
+
+/// Pages of the results of an operation.
+pub(crate) fn paging(operation: &Operation) -> Paging {
+    match pages::is_possible(operation) {
+        false => Paging::Unavailable,
+        true if operation.links || PageParameters::of(operation).are_of_pages() => Paging::Described,
+        true => Paging::Possible,
     }
 }
 

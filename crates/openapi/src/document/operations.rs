@@ -210,6 +210,7 @@ impl<'c, 'd> Tools<'c, 'd> {
             shape,
             security,
             own_servers: own_servers.is_some(),
+            links: responses.links,
             servers: own_servers.unwrap_or_else(|| self.servers.clone()),
             idempotent: effects.idempotent,
         };

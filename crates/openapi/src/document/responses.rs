@@ -24,6 +24,8 @@ const MOST: usize = 50;
 pub(super) struct Responses<'d> {
     pub(super) success: Vec<Success>,
     pub(super) output: Option<Output<'d>>,
+    /// One has the header `Link`.
+    pub(super) links: bool,
 }
 
 /// Form of a result.
@@ -40,7 +42,7 @@ pub(super) fn read<'d>(
     operation: Node<'d>,
     is_head: bool,
 ) -> Responses<'d> {
-    let mut success = Vec::new();
+    let (mut success, mut links) = (Vec::new(), false);
     let mut found: Vec<(StatusCodes, Content<'d>)> = Vec::new();
     for (code, response) in operation.get("responses").into_iter().flat_map(Node::members) {
         let Some(status) = status(code) else { continue };
@@ -52,6 +54,9 @@ pub(super) fn read<'d>(
             Version::Swagger => swagger_content(root, operation, response),
             Version::V30 | Version::V31 => content(context, response),
         };
+        links |= response
+            .get("headers")
+            .is_some_and(|headers| headers.members().any(|(name, _)| name.eq_ignore_ascii_case("link")));
         success.push(Success { status, media: content.media.clone().into() });
         found.push((status, content));
     }
@@ -63,7 +68,7 @@ pub(super) fn read<'d>(
         true => None,
         false => output(context, &found),
     };
-    Responses { success, output }
+    Responses { success, output, links }
 }
 
 fn status(code: &str) -> Option<StatusCodes> {

@@ -14,7 +14,8 @@ use http::Method;
 use serde_json::{Value, json};
 
 use crate::mock::{
-    Mock, block, call, call_in, call_reporting, code, fine, json_reply, operation, parameter, raw, reply, text,
+    Mock, block, call, call_in, call_reporting, code, fine, json_reply, operation, parameter, raw, reply,
+    text,
 };
 
 fn with_body(media_type: &str, kind: BodyKind, arguments: BodyArguments) -> Operation {

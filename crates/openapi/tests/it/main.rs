@@ -15,4 +15,6 @@ mod hostile;
 #[cfg(test)]
 mod mock;
 #[cfg(test)]
+mod pages;
+#[cfg(test)]
 mod users;

@@ -6,8 +6,8 @@ use std::{
 };
 
 use gatewright_openapi::{
-    ApiAuth, Called, HttpApi, Location, OpenapiConfig, Operation, OperationCall, Parameter, PathPart, Reporter, ResponseShape,
-    Style, Surroundings,
+    ApiAuth, Called, HttpApi, Location, OpenapiConfig, Operation, OperationCall, Parameter, PathPart,
+    Reporter, ResponseShape, Style, Surroundings,
 };
 use http::Method;
 use rmcp::model::CallToolResult;
@@ -209,6 +209,7 @@ pub fn operation(method: Method, path: &str) -> Operation {
         security: Arc::default(),
         servers: Arc::default(),
         own_servers: false,
+        links: false,
     }
 }
 
@@ -255,8 +256,15 @@ pub async fn call_reporting(
     reporter: Reporter<'_>,
 ) -> CallToolResult {
     let Value::Object(arguments) = arguments else { panic!("arguments are an object") };
-    let call =
-        OperationCall { operation, surroundings, arguments: &arguments, user: None, room: None, reporter };
+    let call = OperationCall {
+        operation,
+        surroundings,
+        arguments: &arguments,
+        user: None,
+        paginate: None,
+        room: None,
+        reporter,
+    };
     match api.call(call).await {
         Called::Done(result) => result,
         Called::SignIn(scopes) => panic!("nobody signs in for {scopes:?}"),

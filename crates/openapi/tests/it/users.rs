@@ -92,6 +92,7 @@ async fn called(api: &HttpApi, users: &Arc<Kept>, subject: Option<&str>, operati
         surroundings: &surroundings,
         arguments: &arguments,
         user,
+        paginate: None,
         room: None,
         reporter: Reporter::Nobody,
     };

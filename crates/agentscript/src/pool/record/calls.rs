@@ -92,12 +92,14 @@ impl Record {
         let invalid = || RunEnd::from(WorkerError::MessageInvalid);
         let function = match frame.kind {
             MessageKind::Call => HostFunction::CallTool,
+            MessageKind::CallPages => HostFunction::CallPages,
             MessageKind::Content => HostFunction::Content,
             _ => HostFunction::GetTool,
         };
         let weight = gatewright_json::weight(frame.body);
         let input = match function {
-            HostFunction::CallTool | HostFunction::Content if weight.is_ok() => frame.body,
+            HostFunction::GetTool => "null",
+            _ if weight.is_ok() => frame.body,
             _ => "null",
         };
         let recorded = match &mut self.journaled.replaying {

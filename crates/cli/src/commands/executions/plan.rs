@@ -43,7 +43,8 @@ fn inside_comment(value: &Value) -> String {
 /// The tools that the run called.
 fn about(run: &RecordedRun) -> String {
     let mut names: Vec<&str> = Vec::new();
-    for call in run.calls().into_iter().filter(|call| call.function == HostFunction::CallTool) {
+    let is_call = |function| matches!(function, HostFunction::CallTool | HostFunction::CallPages);
+    for call in run.calls().into_iter().filter(|call| is_call(call.function)) {
         if !names.contains(&call.name) {
             names.push(call.name);
         }

@@ -44,6 +44,12 @@ pub async fn of(run: &RecordedRun, workers: &WorkerConfig) -> anyhow::Result<Str
 fn mocks(calls: &[RecordedCall<'_>]) -> Result<Mocks, String> {
     let mut mocks = Mocks::new();
     for call in calls {
+        if call.function == HostFunction::CallPages {
+            return Err(format!(
+                "it collects the pages of `{}`, and only single calls can be mocked",
+                call.name
+            ));
+        }
         if call.function != HostFunction::CallTool {
             return Err(format!("it calls `{}`, and only calls of tools can be mocked", call.name));
         }
