@@ -79,6 +79,8 @@ mod notes;
 #[cfg(test)]
 mod openapi;
 #[cfg(test)]
+mod openapi_mtls;
+#[cfg(test)]
 mod openapi_pages;
 #[cfg(test)]
 mod openapi_users;

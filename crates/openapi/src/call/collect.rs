@@ -151,7 +151,7 @@ impl HttpApi {
         // A page after the last one may be empty.
         let mut body = match bytes {
             0 => Value::Array(Vec::new()),
-            _ => parse(body, most, memory).await?.0,
+            _ => parse(self.redactor.data(body), most, memory).await?.0,
         };
         let items = take_items(&mut body).ok_or_else(no_list)?;
         Ok(Fetched::Page(Box::new(Page { items, body, headers, bytes, url, base })))

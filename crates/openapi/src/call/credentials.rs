@@ -23,6 +23,8 @@ pub(crate) struct Applied {
     pub(crate) query: Vec<(String, String)>,
     /// Fields of the header `Cookie`.
     pub(crate) cookies: Vec<String>,
+    /// The client certificate is shown.
+    pub(crate) certificate: bool,
     /// A token that has to be fetched, and goes into `Authorization`.
     pub(crate) token: Option<NeededToken>,
 }
@@ -123,6 +125,7 @@ pub(crate) fn fits(credential: &Credential, scheme: &SecurityScheme) -> bool {
     match (credential, scheme) {
         (Credential::ApiKey { .. }, SecurityScheme::ApiKey { .. }) => true,
         (Credential::Basic { .. }, SecurityScheme::Basic) => true,
+        (Credential::Mtls { .. }, SecurityScheme::MutualTls) => true,
         (
             Credential::Bearer { .. } | Credential::ClientCredentials(_) | Credential::Oauth(_),
             SecurityScheme::Bearer | SecurityScheme::Oauth2 { .. } | SecurityScheme::OpenIdConnect { .. },
@@ -143,6 +146,7 @@ fn add(
 ) -> Result<(), CallError> {
     match credential {
         Credential::None {} => {}
+        Credential::Mtls { .. } => applied.certificate = true,
         Credential::Bearer { token } => authorization(applied, format!("Bearer {}", token.expose()))?,
         Credential::Basic { username, password } => {
             let pair = format!("{username}:{}", password.expose());

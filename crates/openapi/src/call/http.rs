@@ -11,7 +11,7 @@ use http::{
     header::{ACCEPT, ACCEPT_LANGUAGE, CONTENT_ENCODING, CONTENT_TYPE, LOCATION, RETRY_AFTER, USER_AGENT},
 };
 use reqwest::{
-    Response,
+    Identity, Response,
     dns::{Addrs, Name, Resolve, Resolving},
     redirect,
 };
@@ -37,6 +37,8 @@ pub(crate) struct Outgoing {
     pub(crate) url: Url,
     pub(crate) headers: HeaderMap,
     pub(crate) body: Option<Vec<u8>>,
+    /// The server may ask for the client certificate.
+    pub(crate) shows_certificate: bool,
 }
 
 /// The limits on sending a request again.
@@ -67,6 +69,8 @@ impl Resolve for Filtered {
 pub(crate) struct HttpClient {
     /// For servers that the operator chose.
     own: Filter,
+    /// For the same servers, with the client certificate.
+    certified: Option<Filter>,
     /// For redirects to other origins, which the API chose.
     elsewhere: Filter,
 }
@@ -78,11 +82,19 @@ struct Filter {
 }
 
 impl Filter {
-    fn new(allow_private: bool, connect_timeout: Duration) -> Result<Self, String> {
+    fn new(
+        allow_private: bool,
+        connect_timeout: Duration,
+        identity: Option<&Identity>,
+    ) -> Result<Self, String> {
         let filter = AddressFilter::new(allow_private);
         let resolver = Arc::new(Filtered(filter.clone()));
         let builder = || {
-            reqwest::Client::builder()
+            let builder = match identity {
+                Some(identity) => reqwest::Client::builder().identity(identity.clone()),
+                None => reqwest::Client::builder(),
+            };
+            builder
                 .dns_resolver(resolver.clone())
                 .redirect(redirect::Policy::none())
                 .no_proxy()
@@ -142,11 +154,23 @@ fn reason(error: &reqwest::Error) -> String {
 }
 
 impl HttpClient {
-    pub(crate) fn new(allow_private: bool, connect_timeout: Duration) -> Result<Self, String> {
+    pub(crate) fn new(
+        allow_private: bool,
+        connect_timeout: Duration,
+        identity: Option<&Identity>,
+    ) -> Result<Self, String> {
+        let certified = identity.map(|_| Filter::new(allow_private, connect_timeout, identity));
         Ok(Self {
-            own: Filter::new(allow_private, connect_timeout)?,
-            elsewhere: Filter::new(false, connect_timeout)?,
+            own: Filter::new(allow_private, connect_timeout, None)?,
+            certified: certified.transpose()?,
+            elsewhere: Filter::new(false, connect_timeout, None)?,
         })
+    }
+
+    /// Sends a request to a server that the operator chose.
+    async fn send_own(&self, request: &Outgoing) -> Result<Response, SendError> {
+        let filter = self.certified.as_ref().filter(|_| request.shows_certificate);
+        filter.unwrap_or(&self.own).send(request).await
     }
 
     /// Sends a request without following redirects.
@@ -154,7 +178,7 @@ impl HttpClient {
     /// # Errors
     /// The address is refused, or there is no answer.
     pub(crate) async fn send_once(&self, request: &Outgoing) -> Result<Response, CallError> {
-        Ok(self.own.send(request).await?)
+        Ok(self.send_own(request).await?)
     }
 
     /// Sends a request, follows redirects, and sends it again where that may help.
@@ -183,11 +207,14 @@ impl HttpClient {
     }
 
     async fn follow(&self, request: &Outgoing) -> Result<Response, SendError> {
-        let response = self.own.send(request).await?;
+        let response = self.send_own(request).await?;
         let Some(mut next) = redirected(request, &response)? else { return Ok(response) };
         for _ in 1..MOST_REDIRECTS {
             let is_own = next.url.origin() == request.url.origin();
-            let response = if is_own { &self.own } else { &self.elsewhere }.send(&next).await?;
+            let response = match is_own {
+                true => self.send_own(&next).await?,
+                false => self.elsewhere.send(&next).await?,
+            };
             match redirected(&next, &response)? {
                 Some(after) => next = after,
                 None => return Ok(response),
@@ -241,7 +268,8 @@ fn next(
     if body.is_none() {
         headers.remove(CONTENT_TYPE);
     }
-    Ok(Some(Outgoing { method, url, headers, body }))
+    let shows_certificate = is_own && request.shows_certificate;
+    Ok(Some(Outgoing { method, url, headers, body, shows_certificate }))
 }
 
 fn is_busy(status: StatusCode) -> bool {
@@ -326,6 +354,7 @@ mod tests {
             url: Url::parse("https://api.example/v1/a?key=k").unwrap(),
             headers,
             body: Some(b"x".to_vec()),
+            shows_certificate: false,
         }
     }
 

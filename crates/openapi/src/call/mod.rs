@@ -169,7 +169,8 @@ impl HttpApi {
         if let Some(problem) = config.problems().into_iter().next() {
             return Err(problem);
         }
-        let http = HttpClient::new(config.allow_private, config.connect_timeout)
+        let identity = config.identity()?;
+        let http = HttpClient::new(config.allow_private, config.connect_timeout, identity.as_ref())
             .map_err(|problem| InvalidField::new("", format!("the HTTP client cannot be made: {problem}")))?;
         let redactor = Redactor::new(config.secrets().iter());
         Ok(Self {
@@ -249,8 +250,9 @@ impl HttpApi {
             headers.insert(COOKIE, value);
         }
         let body = body.map(|body| body.bytes);
+        let shows_certificate = applied.certificate;
         let method = operation.method.clone();
-        let request = Outgoing { method, url, headers, body };
+        let request = Outgoing { method, url, headers, body, shows_certificate };
         Ok(Prepared { request, base: base.url, token: applied.token, query: applied.query })
     }
 
@@ -375,9 +377,12 @@ impl HttpApi {
             return Ok(answer::refused(status, &headers, &body, &self.redactor));
         }
         if let Some(sequence) = Sequence::of(&answer::media_type(&headers)) {
-            return stream::read(response, sequence, most, until, reporter).await;
+            return stream::read(response, sequence, most, until, reporter, &self.redactor).await;
         }
         let body = http::read(response, most).await?;
+        let kind = answer::media_type(&headers);
+        let is_data = kind.is_empty() || media::is_json(&kind) || media::is_text(&kind);
+        let body = if is_data { self.redactor.data(body) } else { body };
         answer::success(operation, status, &headers, body, most, memory).await
     }
 
@@ -402,7 +407,7 @@ impl HttpApi {
         headers.extend(known.etag.clone().map(|etag| (IF_NONE_MATCH, etag)));
         headers.extend(known.modified.clone().map(|modified| (IF_MODIFIED_SINCE, modified)));
         let method = ::http::Method::GET;
-        let request = Outgoing { method, url: url.clone(), headers, body: None };
+        let request = Outgoing { method, url: url.clone(), headers, body: None, shows_certificate: false };
         let until = Instant::now() + Duration::from_secs(30);
         let retries = Retries { most: 1, is_idempotent: true, until };
         let fetching = async {

@@ -5,10 +5,14 @@ use std::sync::{PoisonError, RwLock};
 use base64::Engine as _;
 use gatewright_core::{CredentialPatterns, MASK, Secret};
 
+use memchr::memmem;
+
 use super::encode::escaped;
 
 /// Shorter values are not looked for: they would hide ordinary words.
 const SHORTEST: usize = 6;
+/// Shorter ones are left in answers of success, where they may be an ordinary word.
+const SHORTEST_IN_DATA: usize = 10;
 /// Tokens that are remembered at once.
 const MOST_TOKENS: usize = 64;
 
@@ -31,7 +35,9 @@ impl Redactor {
         let mut configured: Vec<Secret> = secrets
             .flat_map(|secret| {
                 let text = secret.expose();
-                [text.to_owned(), escaped(text), base64::engine::general_purpose::STANDARD.encode(text)]
+                let json = serde_json::Value::from(text).to_string();
+                let encoded = base64::engine::general_purpose::STANDARD.encode(text);
+                [text.to_owned(), escaped(text), encoded, json[1..json.len() - 1].to_owned()]
             })
             .filter(|text| text.len() >= SHORTEST)
             .map(Secret::new)
@@ -43,12 +49,28 @@ impl Redactor {
     /// Remembers a token.
     pub(crate) fn learn(&self, token: &Secret) {
         let mut tokens = self.tokens.write().unwrap_or_else(PoisonError::into_inner);
-        if !tokens.contains(token) {
-            tokens.push(token.clone());
-        }
+        // One in use is remembered for longer than others.
+        tokens.retain(|known| known != token);
+        tokens.push(token.clone());
         if tokens.len() > MOST_TOKENS {
             tokens.remove(0);
         }
+    }
+
+    /// A JSON or other text of an answer without the credentials themselves: what an API returns of others is its data.
+    pub(crate) fn data(&self, mut body: Vec<u8>) -> Vec<u8> {
+        let tokens = self.tokens.read().unwrap_or_else(PoisonError::into_inner);
+        let all = self.configured.iter().chain(tokens.iter()).map(Secret::expose);
+        for secret in all.filter(|secret| secret.len() >= SHORTEST_IN_DATA) {
+            // Some writers of JSON escape slashes.
+            let escaped = secret.contains('/').then(|| secret.replace('/', "\\/"));
+            for spelling in [Some(secret), escaped.as_deref()].into_iter().flatten() {
+                if memmem::find(&body, spelling.as_bytes()).is_some() {
+                    body = without(&body, spelling.as_bytes());
+                }
+            }
+        }
+        body
     }
 
     /// At most `most` bytes of `text`, without credentials and control characters.
@@ -77,6 +99,18 @@ impl Redactor {
     }
 }
 
+fn without(body: &[u8], secret: &[u8]) -> Vec<u8> {
+    let mut clean = Vec::with_capacity(body.len());
+    let mut end = 0;
+    for at in memmem::find_iter(body, secret) {
+        clean.extend_from_slice(&body[end..at]);
+        clean.extend_from_slice(MASK.as_bytes());
+        end = at + secret.len();
+    }
+    clean.extend_from_slice(&body[end..]);
+    clean
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -94,5 +128,16 @@ mod tests {
             assert!(!redactor.text(&text, 100).contains("xt"), "{at}");
         }
         assert!(!format!("{redactor:?}").contains("pa ss"));
+    }
+
+    #[test]
+    fn credentials_are_taken_out_of_data_and_other_words_stay() {
+        let redactor = Redactor::new([Secret::new("a/b \"key\" of 1"), Secret::new("ordinary")].iter());
+        redactor.learn(&Secret::new("token-of-now"));
+        let data = |text: &str| String::from_utf8(redactor.data(text.as_bytes().to_vec())).unwrap();
+        assert_eq!(data("x token-of-now, token-of-now"), format!("x {MASK}, {MASK}"));
+        assert_eq!(data(r#"{"echo": "a/b \"key\" of 1"}"#), format!("{{\"echo\": \"{MASK}\"}}"));
+        assert_eq!(data("a%2Fb%20%22key%22%20of%201"), MASK);
+        assert_eq!(data("an ordinary password: hunter2"), "an ordinary password: hunter2");
     }
 }

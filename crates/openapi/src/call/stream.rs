@@ -17,6 +17,7 @@ use super::{
     answer,
     failure::CallError,
     http::{check, chunk},
+    redactor::Redactor,
 };
 use crate::ResponseShape;
 
@@ -107,9 +108,10 @@ pub(crate) async fn read(
     most: usize,
     until: Instant,
     reporter: Reporter<'_>,
+    redactor: &Redactor,
 ) -> Result<CallToolResult, CallError> {
     check(&response)?;
-    let mut items = Items::new(sequence, (most / BYTES_PER_VALUE).max(LEAST_VALUES));
+    let mut items = Items::new(sequence, (most / BYTES_PER_VALUE).max(LEAST_VALUES), redactor);
     let (mut bytes, mut note, mut reported) = (0, None, 0);
     let mut last_report = Instant::now();
     loop {
@@ -154,8 +156,9 @@ pub(crate) async fn read(
 }
 
 /// Items of a sequence, as far as it was read.
-struct Items {
+struct Items<'r> {
     sequence: Sequence,
+    redactor: &'r Redactor,
     values_left: usize,
     found: Vec<Value>,
     /// The line or the record under way.
@@ -163,9 +166,9 @@ struct Items {
     event: Map<String, Value>,
 }
 
-impl Items {
-    fn new(sequence: Sequence, values_left: usize) -> Self {
-        Self { sequence, values_left, found: Vec::new(), pending: Vec::new(), event: Map::new() }
+impl<'r> Items<'r> {
+    fn new(sequence: Sequence, values_left: usize, redactor: &'r Redactor) -> Self {
+        Self { sequence, redactor, values_left, found: Vec::new(), pending: Vec::new(), event: Map::new() }
     }
 
     fn feed(&mut self, part: &[u8]) -> Result<(), CallError> {
@@ -191,7 +194,7 @@ impl Items {
     }
 
     fn piece(&mut self) -> Result<(), CallError> {
-        let piece = std::mem::take(&mut self.pending);
+        let piece = self.redactor.data(std::mem::take(&mut self.pending));
         let text = String::from_utf8_lossy(&piece);
         match self.sequence {
             Sequence::Events => self.line(text.strip_suffix('\r').unwrap_or(&text)),
@@ -264,7 +267,8 @@ mod tests {
     use super::*;
 
     fn items(sequence: Sequence, parts: &[&str]) -> Result<Vec<Value>, CallError> {
-        let mut items = Items::new(sequence, 50);
+        let redactor = Redactor::default();
+        let mut items = Items::new(sequence, 50, &redactor);
         parts.iter().try_for_each(|part| items.feed(part.as_bytes()))?;
         items.end()?;
         Ok(items.found)

@@ -124,7 +124,13 @@ async fn fetch(
     }
     let body =
         form.iter().map(|(name, value)| format!("{name}={}", escaped(value))).collect::<Vec<_>>().join("&");
-    let outgoing = Outgoing { method: Method::POST, url, headers, body: Some(body.into_bytes()) };
+    let outgoing = Outgoing {
+        method: Method::POST,
+        url,
+        headers,
+        body: Some(body.into_bytes()),
+        shows_certificate: false,
+    };
     let failed = |why: String| CallError::NoToken(why);
     let response = http.send_once(&outgoing).await.map_err(|error| failed(error.to_string()))?;
     let status = response.status();

@@ -9,8 +9,10 @@ use super::DocumentError;
 pub(super) const LONGEST_TEXT: usize = 48 << 20;
 /// Most keys and values of a text.
 const MOST_VALUES: usize = 4_000_000;
-/// Deepest nesting of YAML, whose reader needs much stack. `serde_json` has a limit of its own, 128.
-const DEEPEST: usize = 64;
+/// Deepest nesting of YAML, which is that of `serde_json`.
+const DEEPEST: usize = 128;
+/// Stack for the reader of YAML, which needs much for each level.
+const STACK: usize = 32 << 20;
 
 /// Reads `text` as JSON or YAML.
 ///
@@ -34,6 +36,14 @@ pub(super) fn parse(text: &str) -> Result<Value, DocumentError> {
 }
 
 fn yaml(text: &str) -> Result<Value, DocumentError> {
+    let failed = || DocumentError::Syntax("it cannot be read: there is no thread for it".to_owned());
+    std::thread::scope(|scope| {
+        let reader = std::thread::Builder::new().stack_size(STACK).spawn_scoped(scope, || read_yaml(text));
+        reader.map_err(|_| failed())?.join().map_err(|_| failed())?
+    })
+}
+
+fn read_yaml(text: &str) -> Result<Value, DocumentError> {
     let options = serde_saphyr::options! {
         // `on`, `no` and `y` are texts in YAML 1.2.
         strict_booleans: true,
@@ -66,6 +76,14 @@ mod tests {
             "enum": ["on", "off", true],
         });
         assert_eq!(parse(yaml).unwrap(), expected);
+    }
+
+    #[test]
+    fn yaml_may_be_as_deep_as_json() {
+        let block: String = (0..120).map(|level| format!("{}a:\n", " ".repeat(level))).collect();
+        let json = format!("{}1{}", "{\"a\":".repeat(120), "}".repeat(120));
+        let yaml = format!("{block}{}1\n", " ".repeat(120));
+        assert_eq!(parse(&yaml).unwrap(), parse(&json).unwrap());
     }
 
     #[test]
