@@ -46,7 +46,8 @@ pub struct OpenapiApp {
 struct Shared {
     id: Arc<str>,
     link: CatalogLink,
-    api: Option<Arc<HttpApi>>,
+    /// None where the configuration has problems, and after the end, so that connections are closed.
+    api: ArcSwapOption<HttpApi>,
     /// Keeps the tokens of users.
     users: Option<Arc<dyn UserSignIn>>,
     loaded: ArcSwapOption<Loaded>,
@@ -81,14 +82,14 @@ impl OpenapiApp {
         let shared = Arc::new(Shared {
             id: id.into(),
             link,
-            api,
+            api: ArcSwapOption::new(api.clone()),
             users,
             loaded: ArcSwapOption::empty(),
             stop: CancellationToken::new(),
             tasks: TaskTracker::new(),
         });
-        if let Some(api) = &shared.api {
-            let following = shared.clone().follow(Loader::new(api.clone()));
+        if let Some(api) = api {
+            let following = shared.clone().follow(Loader::new(api));
             let stop = shared.stop.clone();
             shared.tasks.spawn(async move { stop.run_until_cancelled(following).await });
         }
@@ -131,7 +132,14 @@ impl Shared {
     async fn follow(self: Arc<Self>, mut loader: Loader) {
         let (mut failures, mut known_problem) = (0_u32, None);
         loop {
-            match loader.load().await {
+            let loaded = loader.load().await.and_then(|loaded| {
+                let problem = loaded.as_ref().and_then(Loaded::problem);
+                match problem.filter(|_| self.is_usable()) {
+                    Some(problem) => Err(problem),
+                    None => Ok(loaded),
+                }
+            });
+            match loaded {
                 Ok(Some(loaded)) => {
                     known_problem = None;
                     self.publish(loaded);
@@ -162,6 +170,11 @@ impl Shared {
                 DocumentPlace::Url(_) => tokio::time::sleep(refresh).await,
             }
         }
+    }
+
+    /// Returns `true` if there is a document whose operations can be called.
+    fn is_usable(&self) -> bool {
+        self.loaded.load().as_ref().is_some_and(|loaded| loaded.problem().is_none())
     }
 
     fn publish(&self, loaded: Loaded) {
@@ -227,7 +240,7 @@ impl App for OpenapiApp {
             let loaded = self.shared.loaded.load_full();
             let operation =
                 loaded.as_ref().and_then(|loaded| Some((loaded.operation(&params.name)?, loaded)));
-            let (Some((operation, loaded)), Some(api)) = (operation, &self.shared.api) else {
+            let (Some((operation, loaded)), Some(api)) = (operation, self.shared.api.load_full()) else {
                 return Err(ErrorData::invalid_params("there is no such operation", None));
             };
             let request = context.request();
@@ -277,6 +290,8 @@ impl App for OpenapiApp {
             self.shared.stop.cancel();
             self.shared.tasks.close();
             self.shared.tasks.wait().await;
+            // Others may keep this app for longer than its connections are of use.
+            self.shared.api.store(None);
         })
     }
 }

@@ -34,8 +34,9 @@ pub enum DocumentPlace {
 pub struct OpenapiConfig {
     /// An OpenAPI document: a file, relative to the configuration, or an `https` address. Each operation in it becomes a tool.
     pub openapi: String,
-    /// Address of the API, which replaces the servers of the document; credentials then go to its origin only. Needed where the document
-    /// is a file that names no server, or a relative one.
+    /// Address of the API, which replaces all servers of the document, those of paths and operations included. Requests and credentials
+    /// then go to its origin only, and so do those for tokens, unless `auth` names another endpoint. Needed where the document is a file
+    /// that names no server, or a relative one.
     pub base_url: Option<String>,
     /// Values of variables in the servers of the document. Default: the document's own.
     pub server_variables: BTreeMap<String, String>,
@@ -53,7 +54,7 @@ pub struct OpenapiConfig {
     #[serde(with = "humantime_serde")]
     #[schemars(with = "String")]
     pub timeout: Duration,
-    /// Longest time to connect. Default 30 s.
+    /// Longest time to connect, and to read a document behind a URL. Default 30 s.
     #[serde(with = "humantime_serde")]
     #[schemars(with = "String")]
     pub connect_timeout: Duration,

@@ -9,6 +9,7 @@ mod app;
 mod call;
 mod config;
 mod document;
+mod endpoints;
 mod loading;
 mod operation;
 mod sign_in;

@@ -1,7 +1,7 @@
 //! Reading the document of an app from a file or a URL, and what it means together with the configuration.
 
 use std::{
-    collections::{BTreeSet, HashMap},
+    collections::{BTreeSet, HashMap, HashSet},
     fs, io,
     path::{Path, PathBuf},
     sync::Arc,
@@ -15,10 +15,10 @@ use url::Url;
 
 use crate::{
     ApiSignIn, Operation,
-    call::{HttpApi, Surroundings, Validators, fits},
+    call::{HttpApi, Surroundings, Validators, fits, token_endpoint},
     config::{ApiAuth, Credential, DocumentPlace, OpenapiConfig},
     document::{self, Document, DocumentOptions, Finding},
-    sign_in,
+    endpoints, sign_in,
 };
 
 /// Findings about one document that are kept.
@@ -46,26 +46,26 @@ impl Loaded {
         let (mut without_server, mut server, mut origins) = (Vec::new(), None, BTreeSet::new());
         for operation in operations.clone() {
             match api.server(operation, url.as_ref()) {
-                Ok(base) if base.is_trusted => {
-                    let origin = base.url.origin();
+                Ok(url) => {
+                    let origin = url.origin();
                     if server.as_ref().is_none_or(|server: &Url| server.origin() != origin) {
                         origins.insert(origin.ascii_serialization());
                     }
-                    server.get_or_insert(base.url);
+                    server.get_or_insert(url);
                 }
-                Ok(_) => {}
                 Err(why) => without_server.push((operation.tool.clone(), why)),
             }
         }
-        let is_left_out = |tool: &Arc<str>| without_server.iter().any(|(other, _)| other == tool);
+        let left_out: HashSet<&Arc<str>> = without_server.iter().map(|(tool, _)| tool).collect();
         let by_tool = operations
             .clone()
-            .filter(|operation| !is_left_out(&operation.tool))
+            .filter(|operation| !left_out.contains(&operation.tool))
             .map(|operation| (operation.tool.clone(), operation.clone()))
             .collect();
         let surroundings =
             Surroundings::new(document.schemes.clone(), url, operations.map(|operation| &**operation));
         let mut misfits = misfits(api.config(), &document);
+        misfits.extend(token_endpoints(api.config(), &document, server.as_ref()));
         let sign_in = match sign_in::of_document(api.config(), &document.schemes, server.as_ref(), &origins) {
             Ok(sign_in) => sign_in,
             Err(misfit) => {
@@ -155,6 +155,25 @@ fn misfits(config: &OpenapiConfig, document: &Document) -> Vec<InvalidField> {
                 .collect()
         }
     }
+}
+
+/// Token endpoints of the document that may not have the gateway's client secret, and that nothing replaces.
+fn token_endpoints(config: &OpenapiConfig, document: &Document, server: Option<&Url>) -> Vec<InvalidField> {
+    let base = config.base().unwrap_or_default();
+    let mut problems = Vec::new();
+    for (name, credential) in config.auth.iter().flat_map(ApiAuth::all) {
+        if !matches!(credential, Credential::ClientCredentials(client) if client.token_url.is_none()) {
+            continue;
+        }
+        let schemes = document.schemes.iter().filter(|(own, _)| name.is_none_or(|name| name == &***own));
+        let field = name.map_or("auth.tokenUrl".to_owned(), |name| format!("auth.{name}.tokenUrl"));
+        let endpoints = schemes.filter_map(|(_, scheme)| token_endpoint(scheme));
+        let problem = endpoints
+            .map(|url| endpoints::of_document(url, &field, server, base.as_ref()))
+            .find_map(Result::err);
+        problems.extend(problem.map(|problem| InvalidField::new(field, problem)));
+    }
+    problems
 }
 
 /// State of a file: size and time of its last change.

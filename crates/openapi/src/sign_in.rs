@@ -11,6 +11,7 @@ use crate::{
     Oauth2Flow, Oauth2FlowKind, SecurityScheme,
     call::Schemes,
     config::{ApiAuth, Credential, OpenapiConfig, UserAuthorization},
+    endpoints,
 };
 
 const WELL_KNOWN: &str = "/.well-known/";
@@ -83,7 +84,7 @@ impl std::fmt::Debug for ApiUser {
 /// The sign-in that `auth` of the configuration asks for; none if no credential is `oauth`. URLs of the document are relative to `server`.
 ///
 /// # Errors
-/// Neither the document nor the configuration names the authorization server.
+/// Neither the document nor the configuration names the authorization server, or that of the document may not be used.
 pub(crate) fn of_document(
     config: &OpenapiConfig,
     schemes: &Schemes,
@@ -96,12 +97,19 @@ pub(crate) fn of_document(
         _ => None,
     });
     let Some((scheme, user)) = user else { return Ok(None) };
-    let found = named(user).or_else(|| match scheme {
-        Some(scheme) => schemes.get(scheme).and_then(|scheme| described(user, scheme, server)),
-        None => schemes.values().find_map(|scheme| described(user, scheme, server)),
-    });
+    let base = config.base()?;
+    let place = scheme.map(|scheme| format!("auth.{scheme}")).unwrap_or_else(|| "auth".to_owned());
+    let described = |scheme| described(user, scheme, server, base.as_ref()).transpose();
+    let found = match named(user) {
+        Some(found) => Some(found),
+        None => match scheme {
+            Some(scheme) => schemes.get(scheme).and_then(described),
+            None => schemes.values().find_map(described),
+        }
+        .transpose()
+        .map_err(|problem| InvalidField::new(place.clone(), problem))?,
+    };
     let Some(found) = found else {
-        let place = scheme.map(|scheme| format!("auth.{scheme}")).unwrap_or_else(|| "auth".to_owned());
         let problem = "the document describes no sign-in of users (an authorization code flow or OpenID Connect); set `authorizationUrl` \
                        and `tokenUrl`, or `issuer`";
         return Err(InvalidField::new(place, problem));
@@ -133,39 +141,44 @@ fn named(user: &UserAuthorization) -> Option<SignInServer> {
 }
 
 /// The server that a security scheme describes. One URL of the configuration replaces that of the document.
+///
+/// # Errors
+/// It may not be used.
 fn described(
     user: &UserAuthorization,
     scheme: &SecurityScheme,
     server: Option<&Url>,
-) -> Option<SignInServer> {
-    let whole = |url: &str| match server {
-        Some(server) => server.join(url).ok().map(String::from),
-        None => Url::parse(url).ok().map(String::from),
-    };
+    base: Option<&Url>,
+) -> Result<Option<SignInServer>, String> {
+    let whole = |url: &str, field: &str| endpoints::of_document(url, field, server, base).map(String::from);
     let issuer_of = |metadata: &str| {
-        let metadata = whole(metadata)?;
-        let (issuer, _) = metadata.split_once(WELL_KNOWN)?;
-        Some(SignInServer::Issuer(issuer.to_owned()))
+        let metadata = whole(metadata, "issuer")?;
+        let issuer = metadata.split_once(WELL_KNOWN).map(|(issuer, _)| issuer.to_owned());
+        Ok(issuer.map(SignInServer::Issuer))
     };
     match scheme {
         SecurityScheme::Oauth2 { flows, metadata_url } => {
             let is_of_code = |flow: &&Oauth2Flow| flow.kind == Oauth2FlowKind::AuthorizationCode;
             let Some(flow) = flows.iter().find(is_of_code) else {
-                return metadata_url.as_deref().and_then(issuer_of);
+                return metadata_url.as_deref().map_or(Ok(None), issuer_of);
             };
-            let url = |own: &Option<String>, of_document: &Option<Box<str>>| match own {
-                Some(own) => Some(own.clone()),
-                None => of_document.as_deref().and_then(whole),
+            let url = |own: &Option<String>, of_document: &Option<Box<str>>, field| match own {
+                Some(own) => Ok(Some(own.clone())),
+                None => of_document.as_deref().map(|url| whole(url, field)).transpose(),
             };
-            Some(SignInServer::Endpoints {
-                authorization: url(&user.authorization_url, &flow.authorization_url)?,
-                token: url(&user.token_url, &flow.token_url)?,
-                // With a token endpoint of the operator, the document names no other place for tokens.
-                refresh: flow.refresh_url.as_deref().filter(|_| user.token_url.is_none()).and_then(whole),
-            })
+            let authorization = url(&user.authorization_url, &flow.authorization_url, "authorizationUrl")?;
+            let token = url(&user.token_url, &flow.token_url, "tokenUrl")?;
+            // With a token endpoint of the operator, the document names no other place for tokens.
+            let refresh = flow.refresh_url.as_deref().filter(|_| user.token_url.is_none());
+            let refresh = refresh.map(|url| whole(url, "tokenUrl")).transpose()?;
+            Ok(authorization.zip(token).map(|(authorization, token)| SignInServer::Endpoints {
+                authorization,
+                token,
+                refresh,
+            }))
         }
         SecurityScheme::OpenIdConnect { url } => issuer_of(url),
-        _ => None,
+        _ => Ok(None),
     }
 }
 
@@ -176,7 +189,16 @@ mod tests {
     use super::*;
 
     fn found(auth: Value, scheme: Option<SecurityScheme>) -> Result<SignInServer, String> {
+        found_with(None, auth, scheme)
+    }
+
+    fn found_with(
+        base: Option<&str>,
+        auth: Value,
+        scheme: Option<SecurityScheme>,
+    ) -> Result<SignInServer, String> {
         let mut config = OpenapiConfig::new("a.yaml");
+        config.base_url = base.map(Into::into);
         config.auth = Some(serde_json::from_value(auth).unwrap());
         let schemes = scheme.into_iter().map(|scheme| ("Login".into(), scheme)).collect();
         let server = Url::parse("https://api.example/v1/").unwrap();
@@ -227,5 +249,26 @@ mod tests {
             assert!(found(own.clone(), scheme).unwrap_err().contains("`authorizationUrl`"));
         }
         assert!(found(json!({"Other": own}), code()).is_err());
+    }
+
+    #[test]
+    fn with_a_base_url_users_sign_in_at_its_origin_or_where_the_configuration_says() {
+        let own = json!({"type": "oauth", "clientId": "me"});
+        let code = || Some(flow(Oauth2FlowKind::AuthorizationCode));
+        let metadata = || {
+            let url = "https://idp.example/.well-known/openid-configuration".into();
+            Some(SecurityScheme::OpenIdConnect { url })
+        };
+        let problem = found_with(Some("https://api.example/v2"), own.clone(), code()).unwrap_err();
+        assert!(
+            problem.contains("`authorizationUrl`") && problem.contains("https://login.example"),
+            "{problem}"
+        );
+        let problem = found_with(Some("https://api.example/v2"), own.clone(), metadata()).unwrap_err();
+        assert!(problem.contains("`issuer`"), "{problem}");
+        let replaced =
+            json!({"type": "oauth", "clientId": "me", "authorizationUrl": "https://login.example/a"});
+        assert!(found_with(Some("https://api.example/v2"), replaced, code()).is_ok());
+        assert!(found_with(Some("https://idp.example/"), own, metadata()).is_ok());
     }
 }

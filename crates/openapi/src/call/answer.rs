@@ -69,6 +69,11 @@ pub(crate) async fn parse(
     most_bytes: usize,
     memory: &mut Memory,
 ) -> Result<(Value, Vec<u8>), CallError> {
+    // A byte order mark is ignored (RFC 8259 §8.1).
+    let body = match body.strip_prefix(b"\xef\xbb\xbf") {
+        Some(text) => text.to_vec(),
+        None => body,
+    };
     let most = (most_bytes / BYTES_PER_VALUE).max(LEAST_VALUES);
     count_values(&body, most).map_err(|why| match why {
         Unreadable::TooMany => {

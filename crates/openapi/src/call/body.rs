@@ -1,15 +1,19 @@
 //! Request bodies.
 
+use std::collections::HashSet;
+
 use gatewright_core::rmcp::model::JsonObject;
 use serde_json::{Map, Value};
 
 use super::{
-    bytes,
-    encode::{self, Spelling},
+    bounded::{BoundedText, Limit},
+    bytes, encode,
     failure::CallError,
     fields::{EncodedBody, Fields},
+    form::{self, Spelling},
     media::is_json,
     multipart,
+    names::{FieldWriter, NameOf, TakenNames},
 };
 use crate::{Body, BodyArguments, BodyField, BodyKind, FieldEncoding, Operation, Style};
 
@@ -22,39 +26,50 @@ pub(crate) fn encode(
     arguments: &JsonObject,
 ) -> Result<Option<EncodedBody>, CallError> {
     let Some(body) = &operation.body else { return Ok(None) };
+    let out = BoundedText::new(Limit::body(arguments));
     match &body.arguments {
         BodyArguments::Whole(argument) => match arguments.get(&**argument) {
-            Some(value) => whole(body, argument, value).map(Some),
+            Some(value) => whole(body, argument, value, out).map(Some),
             None if body.required => Err(CallError::argument(argument, "is required")),
             None => Ok(None),
         },
         BodyArguments::Fields { fields, open } => {
-            let found = present(operation, fields, *open, arguments);
+            let taken = TakenNames::new(fields.iter().map(|field| &*field.name));
+            let found = present(operation, fields, *open, arguments, &taken)?;
             if found.is_empty() && !body.required {
                 return Ok(None);
             }
-            of_fields(body, found).map(Some)
+            of_fields(body, found, &taken, out).map(Some)
         }
     }
 }
 
 /// The fields that have an argument, in the order of the document; others in the order of the call.
+///
+/// # Errors
+/// One that the document does not have has the name of one that it has, which may be hidden.
 fn present<'a>(
     operation: &'a Operation,
     fields: &'a [BodyField],
     open: bool,
     arguments: &'a JsonObject,
-) -> Fields<'a> {
+    taken: &TakenNames,
+) -> Result<Fields<'a>, CallError> {
     let named = fields.iter().filter_map(|field| {
         let value = arguments.get(&*field.argument)?;
         Some((&*field.argument, &*field.name, field.encoding.clone(), value))
     });
-    let is_other = |name: &str| {
-        open && !fields.iter().any(|field| &*field.argument == name)
-            && !operation.parameters.iter().any(|parameter| &*parameter.argument == name)
-    };
-    let others = arguments.iter().filter(|(name, _)| is_other(name));
-    named.chain(others.map(|(name, value)| (&**name, &**name, usual_encoding(), value))).collect()
+    let mut found: Fields<'a> = named.collect();
+    if open {
+        let own = fields.iter().map(|field| &*field.argument);
+        let own: HashSet<&str> =
+            own.chain(operation.parameters.iter().map(|parameter| &*parameter.argument)).collect();
+        for (name, value) in arguments.iter().filter(|(name, _)| !own.contains(name.as_str())) {
+            taken.check(name.as_bytes()).map_err(|problem| CallError::argument(name, problem))?;
+            found.push((name, name, usual_encoding(), value));
+        }
+    }
+    Ok(found)
 }
 
 /// The encoding of fields of which the document says nothing.
@@ -68,56 +83,63 @@ fn usual_encoding() -> FieldEncoding {
     }
 }
 
-fn of_fields(body: &Body, fields: Fields<'_>) -> Result<EncodedBody, CallError> {
-    let plain = |bytes| EncodedBody { content_type: body.media_type.to_string(), bytes };
+fn of_fields(
+    body: &Body,
+    fields: Fields<'_>,
+    taken: &TakenNames,
+    mut out: BoundedText,
+) -> Result<EncodedBody, CallError> {
     match body.kind {
-        BodyKind::Form => Ok(plain(form(&fields))),
-        BodyKind::Multipart => multipart::encode(&body.media_type, fields),
+        BodyKind::Form => write_form(&fields, &mut FieldWriter::new(&mut out, "&", taken))?,
+        BodyKind::Multipart => return multipart::encode(&body.media_type, fields, taken, out),
         // The other kinds have one value; an object of fields is JSON.
         BodyKind::Json | BodyKind::JsonLines | BodyKind::Text | BodyKind::Binary => {
             let object: Map<String, Value> =
                 fields.into_iter().map(|(_, name, _, value)| (name.to_owned(), value.clone())).collect();
-            Ok(plain(Value::Object(object).to_string().into_bytes()))
+            out.push_json(&object)?;
         }
     }
+    Ok(EncodedBody { content_type: body.media_type.to_string(), bytes: out.into_bytes() })
 }
 
-fn whole(body: &Body, argument: &str, value: &Value) -> Result<EncodedBody, CallError> {
-    let plain = |bytes| Ok(EncodedBody { content_type: body.media_type.to_string(), bytes });
+fn whole(body: &Body, argument: &str, value: &Value, mut out: BoundedText) -> Result<EncodedBody, CallError> {
+    let mut content_type = body.media_type.to_string();
     match (body.kind, value) {
-        (BodyKind::Json, value) => plain(value.to_string().into_bytes()),
-        (BodyKind::JsonLines, Value::Array(items)) => {
-            plain(items.iter().map(|item| format!("{item}\n")).collect::<String>().into_bytes())
+        (BodyKind::Json, value) => out.push_json(value)?,
+        (BodyKind::JsonLines, value) => {
+            let items = value.as_array().map_or(std::slice::from_ref(value), Vec::as_slice);
+            for item in items {
+                out.push_json(item)?;
+                out.push("\n")?;
+            }
         }
-        (BodyKind::JsonLines, value) => plain(format!("{value}\n").into_bytes()),
         (BodyKind::Form | BodyKind::Multipart, Value::Object(fields)) => {
             let fields = fields.iter().map(|(name, value)| (argument, &**name, usual_encoding(), value));
-            of_fields(body, fields.collect())
+            return of_fields(body, fields.collect(), &TakenNames::default(), out);
         }
-        (BodyKind::Form, Value::String(text)) => plain(text.clone().into_bytes()),
-        (BodyKind::Form | BodyKind::Multipart, _) => Err(CallError::argument(argument, "must be an object")),
-        (BodyKind::Text, value) => plain(encode::text(value).into_bytes()),
+        (BodyKind::Form, Value::String(text)) => out.push(text)?,
+        (BodyKind::Form | BodyKind::Multipart, _) => {
+            return Err(CallError::argument(argument, "must be an object"));
+        }
+        (BodyKind::Text, value) => out.push(&encode::text(value))?,
         (BodyKind::Binary, value) => {
             let file = bytes::file(value).map_err(|problem| CallError::argument(argument, problem))?;
             // A type that the document leaves open is that of the file.
             let is_open = &*body.media_type == "application/octet-stream";
-            let own = file.media_type.filter(|_| is_open);
-            Ok(EncodedBody {
-                content_type: own.unwrap_or_else(|| body.media_type.to_string()),
-                bytes: file.bytes,
-            })
+            content_type = file.media_type.filter(|_| is_open).unwrap_or(content_type);
+            out.push_bytes(&file.bytes)?;
         }
     }
+    Ok(EncodedBody { content_type, bytes: out.into_bytes() })
 }
 
-/// `application/x-www-form-urlencoded`.
-fn form(fields: &Fields<'_>) -> Vec<u8> {
-    let mut pairs = Vec::new();
-    for (_, name, encoding, value) in fields {
-        match (&encoding.content_type, encoding.style) {
+/// Writes `application/x-www-form-urlencoded`.
+fn write_form(fields: &Fields<'_>, out: &mut FieldWriter<'_>) -> Result<(), CallError> {
+    for (argument, name, encoding, value) in fields {
+        let written = match (&encoding.content_type, encoding.style) {
             (Some(media_type), None) if !value.is_null() => {
-                let text = if is_json(media_type) { value.to_string() } else { encode::text(value) };
-                pairs.push((encode::escaped(name), encode::escaped(&text)));
+                let text = if is_json(media_type) { value.to_string().into() } else { encode::text(value) };
+                form::plain(name, &text, out)
             }
             (_, style) => {
                 let spelling = Spelling {
@@ -125,10 +147,10 @@ fn form(fields: &Fields<'_>) -> Vec<u8> {
                     explode: encoding.explode,
                     allow_reserved: encoding.allow_reserved,
                 };
-                pairs.extend(encode::fields(name, value, spelling));
+                form::fields(NameOf::Document, name, value, spelling, out)
             }
-        }
+        };
+        written.map_err(|problem| CallError::argument(argument, problem))?;
     }
-    let pairs = pairs.into_iter().map(|(name, value)| format!("{name}={value}"));
-    pairs.collect::<Vec<_>>().join("&").into_bytes()
+    Ok(())
 }

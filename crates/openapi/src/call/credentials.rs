@@ -5,11 +5,13 @@ use std::collections::BTreeMap;
 use base64::Engine as _;
 use gatewright_core::Secret;
 use http::{HeaderMap, HeaderName, HeaderValue, header::AUTHORIZATION};
+use url::Url;
 
-use super::{encode, failure::CallError};
+use super::{encode, failure::CallError, form};
 use crate::{
     ApiKeyLocation, Oauth2FlowKind, Operation, Requirement, SecurityScheme,
     config::{ApiAuth, ApiKeyPlace, ClientCredentials, Credential},
+    endpoints,
 };
 
 /// Security schemes of a document, by name.
@@ -42,9 +44,18 @@ pub(crate) enum NeededToken {
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct TokenRequest {
     pub(crate) client: ClientCredentials,
-    /// The token endpoint, which may be relative to the server's URL.
+    /// The token endpoint.
     pub(crate) token_url: String,
     pub(crate) scopes: Vec<String>,
+}
+
+/// Addresses that decide on the token endpoints of a document.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Issuers<'a> {
+    /// The server of the operation.
+    pub(crate) server: &'a Url,
+    /// `baseUrl`.
+    pub(crate) base: Option<&'a Url>,
 }
 
 /// The credentials of a request for `operation`.
@@ -56,6 +67,7 @@ pub(crate) fn apply(
     schemes: &Schemes,
     is_secured: bool,
     operation: &Operation,
+    issuers: Issuers<'_>,
 ) -> Result<Applied, CallError> {
     let mut applied = Applied::default();
     match auth {
@@ -66,7 +78,7 @@ pub(crate) fn apply(
             if needs || !is_secured {
                 let requirement = suited(credential, schemes, operation);
                 let scheme = requirement.and_then(|requirement| schemes.get(&requirement.scheme));
-                add(&mut applied, credential, scheme, requirement)?;
+                add(&mut applied, credential, scheme, requirement, issuers)?;
             }
         }
         Some(ApiAuth::Schemes(configured)) => {
@@ -84,7 +96,8 @@ pub(crate) fn apply(
             };
             for requirement in chosen {
                 if let Some(credential) = configured.get(&*requirement.scheme) {
-                    add(&mut applied, credential, schemes.get(&requirement.scheme), Some(requirement))?;
+                    let scheme = schemes.get(&requirement.scheme);
+                    add(&mut applied, credential, scheme, Some(requirement), issuers)?;
                 }
             }
         }
@@ -143,6 +156,7 @@ fn add(
     credential: &Credential,
     scheme: Option<&SecurityScheme>,
     requirement: Option<&Requirement>,
+    issuers: Issuers<'_>,
 ) -> Result<(), CallError> {
     match credential {
         Credential::None {} => {}
@@ -175,25 +189,35 @@ fn add(
             applied.token = Some(NeededToken::User(needed.map(scopes_of).unwrap_or_default()));
         }
         Credential::ClientCredentials(client) => {
-            let flow = match scheme {
-                Some(SecurityScheme::Oauth2 { flows, .. }) => {
-                    flows.iter().find(|flow| flow.kind == Oauth2FlowKind::ClientCredentials)
+            let of_document = scheme.and_then(token_endpoint);
+            let token_url = match (&client.token_url, of_document) {
+                (Some(own), _) => own.clone(),
+                (None, Some(url)) => {
+                    endpoints::of_document(url, "auth.tokenUrl", Some(issuers.server), issuers.base)
+                        .map_err(CallError::NoCredentials)?
+                        .into()
                 }
-                _ => None,
+                (None, None) => {
+                    return Err(CallError::NoCredentials(
+                        "the token endpoint is not known: set `auth.tokenUrl`".to_owned(),
+                    ));
+                }
             };
-            let of_document = flow.and_then(|flow| flow.token_url.as_deref());
-            let token_url = client.token_url.as_deref().or(of_document).ok_or_else(|| {
-                CallError::NoCredentials("the token endpoint is not known: set `auth.tokenUrl`".to_owned())
-            })?;
             let scopes = match (client.scopes.is_empty(), requirement) {
                 (true, Some(requirement)) => scopes_of(requirement),
                 _ => client.scopes.clone(),
             };
-            let request = TokenRequest { client: client.clone(), token_url: token_url.to_owned(), scopes };
+            let request = TokenRequest { client: client.clone(), token_url, scopes };
             applied.token = Some(NeededToken::Gateway(request));
         }
     }
     Ok(())
+}
+
+/// The token endpoint of a scheme for a client's own tokens, as the document has it.
+pub(crate) fn token_endpoint(scheme: &SecurityScheme) -> Option<&str> {
+    let SecurityScheme::Oauth2 { flows, .. } = scheme else { return None };
+    flows.iter().find(|flow| flow.kind == Oauth2FlowKind::ClientCredentials)?.token_url.as_deref()
 }
 
 fn scopes_of(requirement: &Requirement) -> Vec<String> {
@@ -217,7 +241,7 @@ fn api_key(
             applied.headers.insert(name, sensitive(value.expose())?);
         }
         ApiKeyLocation::Query => applied.query.push((encode::escaped(name), encode::escaped(value.expose()))),
-        ApiKeyLocation::Cookie if encode::is_cookie(name, value.expose()) => {
+        ApiKeyLocation::Cookie if form::is_cookie(name.as_bytes(), value.expose().as_bytes()) => {
             applied.cookies.push(format!("{name}={}", value.expose()));
         }
         ApiKeyLocation::Cookie => return Err(unusable()),

@@ -6,6 +6,8 @@ use gatewright_core::codes;
 use rmcp::model::{CallToolResult, ContentBlock};
 use serde_json::{Value, json};
 
+use super::bounded::Full;
+
 /// Why a call has no result. Display is for the caller.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum CallError {
@@ -17,6 +19,9 @@ pub(crate) enum CallError {
         /// The problem.
         problem: String,
     },
+    /// A part of the request would be too long.
+    #[error("the call {0}")]
+    TooLong(String),
     /// It is not known where to send the request.
     #[error("the address of the API is not known: {0}; the operator of the gateway has to set `baseUrl`")]
     NoServer(String),
@@ -71,7 +76,7 @@ impl CallError {
     /// Its stable code.
     fn code(&self) -> &str {
         match self {
-            Self::Argument { .. } => codes::VALIDATION_ERROR,
+            Self::Argument { .. } | Self::TooLong(_) => codes::VALIDATION_ERROR,
             Self::NoServer(_) => "OPENAPI_NO_SERVER",
             Self::NoCredentials(_) => "CREDENTIALS_MISSING",
             Self::SignIn(_) => codes::AUTHORIZATION_REQUIRED,
@@ -87,6 +92,12 @@ impl CallError {
 
     pub(crate) fn into_result(self) -> CallToolResult {
         error(self.to_string(), json!({"code": self.code(), "message": self.to_string()}))
+    }
+}
+
+impl From<Full> for CallError {
+    fn from(full: Full) -> Self {
+        Self::TooLong(full.to_string())
     }
 }
 

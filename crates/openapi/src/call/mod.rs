@@ -1,32 +1,31 @@
 //! Calls of operations: an HTTP request for a tool's arguments, and the tool's result for the response.
 //!
-//! Documents and tools are elsewhere. `encode`, `target`, `body` and `multipart` write requests; `credentials` and `token` authorize
-//! them; `http` sends them; `answer`, `stream` and `failure` make results. `collect` follows `pages`.
+//! Documents and tools are elsewhere. `encode`, `form`, `target`, `body` and `multipart` write requests, within the limits of `bounded`;
+//! `credentials` and `token` authorize them; `http` sends them; `answer`, `stream` and `failure` make results. `collect` follows `pages`.
 
 mod answer;
 mod body;
+mod bounded;
 mod bytes;
 mod collect;
 mod credentials;
 mod encode;
 mod failure;
 mod fields;
+mod form;
 mod http;
 mod items;
 mod link;
 mod media;
 mod multipart;
+mod names;
 mod pages;
 mod redactor;
 mod stream;
 mod target;
 mod token;
 
-use std::{
-    collections::BTreeMap,
-    sync::Arc,
-    time::{Duration, Instant},
-};
+use std::{collections::BTreeMap, sync::Arc, time::Instant};
 
 use ::http::{
     HeaderMap, HeaderName, HeaderValue, StatusCode,
@@ -41,17 +40,19 @@ use rmcp::model::{CallToolResult, JsonObject};
 use tokio::sync::{Semaphore, SemaphorePermit};
 use url::Url;
 
-pub(crate) use self::credentials::{Schemes, fits};
+pub(crate) use self::credentials::{Schemes, fits, token_endpoint};
 pub use self::stream::Reporter;
 use self::{
     answer::Memory,
-    credentials::NeededToken,
+    bounded::{BoundedText, Limit},
+    credentials::{Issuers, NeededToken},
     failure::CallError,
     http::{HttpClient, Outgoing, Retries},
+    names::{FieldWriter, TakenNames},
     pages::PageParameters,
     redactor::Redactor,
     stream::Sequence,
-    target::{Base, Places},
+    target::Places,
     token::Tokens,
 };
 use crate::{ApiUser, Location, Operation, SecurityScheme, config::OpenapiConfig};
@@ -60,6 +61,8 @@ use crate::{ApiUser, Location, Operation, SecurityScheme, config::OpenapiConfig}
 const ANY: &str = "application/json, */*;q=0.8";
 /// Media types of `Accept`, at most.
 const MOST_ACCEPTED: usize = 20;
+/// Bytes of one of them.
+const LONGEST_ACCEPTED: usize = 200;
 
 /// Parts of a document that calls need beside the operation.
 #[derive(Debug, Clone, Default)]
@@ -128,7 +131,6 @@ struct Prepared {
 /// Source of the token of a request.
 #[derive(Debug, Clone, Copy)]
 struct TokenSource<'c> {
-    server: &'c Url,
     needed: Option<&'c NeededToken>,
     user: Option<&'c ApiUser>,
 }
@@ -228,13 +230,16 @@ impl HttpApi {
             variables: self.config.server_variables.clone(),
         };
         let base = places.base(operation)?;
-        let auth = self.config.auth.as_ref().filter(|_| base.is_trusted);
-        let applied = credentials::apply(auth, &surroundings.schemes, surroundings.is_secured, operation)?;
-        let url = target::url(&base.url, operation, arguments, &applied.query)?;
-        let mut headers = if base.is_trusted { self.headers.clone() } else { HeaderMap::new() };
+        let auth = self.config.auth.as_ref();
+        let issuers = Issuers { server: &base, base: self.base.as_ref() };
+        let applied =
+            credentials::apply(auth, &surroundings.schemes, surroundings.is_secured, operation, issuers)?;
+        let taken = |location| TakenNames::of_request(location, operation, &surroundings.schemes, &applied);
+        let url = target::url(&base, operation, arguments, &applied.query, &taken(Location::Query))?;
+        let mut headers = self.headers.clone();
         headers.insert(ACCEPT, accepted(operation));
         headers.insert(ACCEPT_ENCODING, HeaderValue::from_static("identity"));
-        let cookies = self.parameters(operation, arguments, &mut headers)?;
+        let mut cookies = self.parameters(operation, arguments, &mut headers, &taken(Location::Cookie))?;
         let body = body::encode(operation, arguments)?;
         if let Some(body) = &body {
             let kind = HeaderValue::try_from(&body.content_type)
@@ -242,9 +247,12 @@ impl HttpApi {
             headers.insert(CONTENT_TYPE, kind);
         }
         headers.extend(applied.headers);
-        let cookies: Vec<String> = cookies.into_iter().chain(applied.cookies).collect();
-        if !cookies.is_empty() {
-            let mut value = HeaderValue::try_from(cookies.join("; "))
+        for cookie in &applied.cookies {
+            cookies.push(if cookies.len() == 0 { "" } else { "; " })?;
+            cookies.push(cookie)?;
+        }
+        if cookies.len() > 0 {
+            let mut value = HeaderValue::try_from(cookies.into_bytes())
                 .map_err(|_| CallError::argument("cookie", "has characters that cannot be sent"))?;
             value.set_sensitive(true);
             headers.insert(COOKIE, value);
@@ -253,7 +261,7 @@ impl HttpApi {
         let shows_certificate = applied.certificate;
         let method = operation.method.clone();
         let request = Outgoing { method, url, headers, body, shows_certificate };
-        Ok(Prepared { request, base: base.url, token: applied.token, query: applied.query })
+        Ok(Prepared { request, base, token: applied.token, query: applied.query })
     }
 
     /// Sends a request, and returns a place among those at one time with the response.
@@ -266,22 +274,25 @@ impl HttpApi {
         prepared: Prepared,
         until: Instant,
     ) -> Result<(SemaphorePermit<'_>, Response), CallError> {
-        let Prepared { mut request, base, token, .. } = prepared;
+        let Prepared { mut request, token, .. } = prepared;
         let place = self.places.acquire().await;
         let place = place.map_err(|_| CallError::Unreachable("the app has stopped".to_owned()))?;
-        let tokens = TokenSource { server: &base, needed: token.as_ref(), user: call.user.as_ref() };
+        let tokens = TokenSource { needed: token.as_ref(), user: call.user.as_ref() };
         let response = self.authorized(&mut request, tokens, call.operation, until).await?;
         Ok((place, response))
     }
 
-    /// Writes header parameters, and returns the fields of cookies.
+    /// Writes header parameters, and returns the header `Cookie`.
     fn parameters(
         &self,
         operation: &Operation,
         arguments: &JsonObject,
         headers: &mut HeaderMap,
-    ) -> Result<Vec<String>, CallError> {
-        let mut cookies = Vec::new();
+        taken: &TakenNames,
+    ) -> Result<BoundedText, CallError> {
+        let mut cookies = BoundedText::new(Limit::HEADER);
+        let mut fields = FieldWriter::new(&mut cookies, "; ", taken);
+        let mut length = 0;
         for parameter in &operation.parameters {
             let is_here = matches!(parameter.location, Location::Header | Location::Cookie);
             let Some(value) = arguments.get(&*parameter.argument).filter(|value| is_here && !value.is_null())
@@ -293,7 +304,7 @@ impl HttpApi {
             };
             let wrong = |problem: &str| CallError::argument(&parameter.argument, problem);
             if parameter.location == Location::Cookie {
-                cookies.extend(encode::cookie(parameter, value).map_err(|problem| wrong(&problem))?);
+                form::cookie(parameter, value, &mut fields).map_err(|problem| wrong(&problem))?;
                 continue;
             }
             let name =
@@ -301,7 +312,10 @@ impl HttpApi {
             if is_reserved(&name) || self.headers.contains_key(&name) {
                 continue;
             }
-            let value = HeaderValue::try_from(encode::header(parameter, value))
+            let mut text = BoundedText::new(Limit::header_beside(length));
+            encode::header(parameter, value, &mut text).map_err(|full| wrong(&full.to_string()))?;
+            length += name.as_str().len() + text.len();
+            let value = HeaderValue::try_from(text.into_bytes())
                 .map_err(|_| wrong("has characters that no header has, such as line breaks"))?;
             headers.insert(name, value);
         }
@@ -341,7 +355,7 @@ impl HttpApi {
         let scopes = match tokens.needed {
             Some(NeededToken::User(scopes)) => scopes,
             Some(NeededToken::Gateway(wanted)) => {
-                return self.tokens.get(&self.http, tokens.server, wanted, refused, &self.redactor).await;
+                return self.tokens.get(&self.http, wanted, refused, &self.redactor).await;
             }
             None => return Err(CallError::NoToken("none is needed".to_owned())),
         };
@@ -408,7 +422,7 @@ impl HttpApi {
         headers.extend(known.modified.clone().map(|modified| (IF_MODIFIED_SINCE, modified)));
         let method = ::http::Method::GET;
         let request = Outgoing { method, url: url.clone(), headers, body: None, shows_certificate: false };
-        let until = Instant::now() + Duration::from_secs(30);
+        let until = Instant::now() + self.config.connect_timeout;
         let retries = Retries { most: 1, is_idempotent: true, until };
         let fetching = async {
             let response = self.http.send(&request, retries).await?;
@@ -443,7 +457,7 @@ impl HttpApi {
     ///
     /// # Errors
     /// The reason why it has none.
-    pub(crate) fn server(&self, operation: &Operation, document: Option<&Url>) -> Result<Base, String> {
+    pub(crate) fn server(&self, operation: &Operation, document: Option<&Url>) -> Result<Url, String> {
         let places = Places {
             base: self.base.clone(),
             document: document.cloned(),
@@ -475,7 +489,8 @@ fn is_reserved(name: &HeaderName) -> bool {
 fn accepted(operation: &Operation) -> HeaderValue {
     let mut kinds: Vec<&str> = Vec::new();
     for media in operation.responses.iter().flat_map(|success| success.media.iter()) {
-        if !kinds.contains(&&*media.media_type) && kinds.len() < MOST_ACCEPTED {
+        let is_short = media.media_type.len() <= LONGEST_ACCEPTED;
+        if is_short && kinds.len() < MOST_ACCEPTED && !kinds.contains(&&*media.media_type) {
             kinds.push(&media.media_type);
         }
     }

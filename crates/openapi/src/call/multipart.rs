@@ -1,30 +1,44 @@
 //! Multipart bodies (RFC 7578): a part for each field, and for each item of an array.
 
+use std::borrow::Cow;
+
 use serde_json::Value;
 
 use super::{
-    bytes,
-    encode::{self, Spelling},
+    bounded::{BoundedText, Full},
+    bytes, encode,
     failure::CallError,
     fields::{EncodedBody, Fields},
+    form::{self, Spelling},
     media::is_json,
+    names::{FieldWriter, NameOf, TakenNames},
 };
 use crate::FieldEncoding;
 
 /// Writes the parts.
 ///
 /// # Errors
-/// A file is neither base64 nor a `data:` URI, or there are no random bytes for the boundary.
-pub(crate) fn encode(media_type: &str, fields: Fields<'_>) -> Result<EncodedBody, CallError> {
+/// A file is neither base64 nor a `data:` URI, the body would be too long, a name of the caller's is taken, or there are no random bytes
+/// for the boundary.
+pub(crate) fn encode(
+    media_type: &str,
+    fields: Fields<'_>,
+    taken: &TakenNames,
+    out: BoundedText,
+) -> Result<EncodedBody, CallError> {
     let boundary = boundary()?;
-    let mut body = Body { boundary: &boundary, bytes: Vec::new() };
+    let mut body = Body { boundary: &boundary, out };
     for (argument, name, encoding, value) in fields {
         match value {
             Value::Null => {}
             // Spelled by the style, as the document asks for.
             value if !encoding.file && encoding.content_type.is_none() && is_spelled(&encoding, value) => {
-                for (name, value) in spelled(name, &encoding, value) {
-                    body.part(&name, None, None, value.as_bytes());
+                let mut text = BoundedText::new(body.out.limit());
+                let written = spelled(name, &encoding, value, &mut FieldWriter::new(&mut text, "&", taken));
+                written.map_err(|problem| CallError::argument(argument, problem))?;
+                for field in text.into_text().split('&').filter(|field| !field.is_empty()) {
+                    let (name, value) = field.split_once('=').unwrap_or((field, ""));
+                    body.part(&plain(name), None, None, plain(value).as_bytes())?;
                 }
             }
             Value::Array(items) => {
@@ -35,8 +49,8 @@ pub(crate) fn encode(media_type: &str, fields: Fields<'_>) -> Result<EncodedBody
             value => body.field(argument, name, &encoding, value)?,
         }
     }
-    body.end();
-    let bytes = body.bytes;
+    body.end()?;
+    let bytes = body.out.into_bytes();
     let kind = media_type.split(';').next().unwrap_or_default().trim();
     Ok(EncodedBody { content_type: format!("{kind}; boundary={boundary}"), bytes })
 }
@@ -61,20 +75,26 @@ fn is_spelled(encoding: &FieldEncoding, value: &Value) -> bool {
     }
 }
 
-/// The fields, without the escapes of queries, which parts do not need.
-fn spelled(name: &str, encoding: &FieldEncoding, value: &Value) -> Vec<(String, String)> {
+/// Writes the fields as in a query.
+fn spelled(
+    name: &str,
+    encoding: &FieldEncoding,
+    value: &Value,
+    out: &mut FieldWriter<'_>,
+) -> Result<(), String> {
     let FieldEncoding { style, explode, allow_reserved, .. } = *encoding;
     let spelling = Spelling { style: style.unwrap_or(crate::Style::Form), explode, allow_reserved };
-    let plain = |text: String| percent_encoding::percent_decode_str(&text).decode_utf8_lossy().into_owned();
-    encode::fields(name, value, spelling)
-        .into_iter()
-        .map(|(name, value)| (plain(name), plain(value)))
-        .collect()
+    form::fields(NameOf::Document, name, value, spelling, out)
+}
+
+/// A text without the escapes of queries, which parts do not need.
+fn plain(text: &str) -> Cow<'_, str> {
+    percent_encoding::percent_decode_str(text).decode_utf8_lossy()
 }
 
 struct Body<'a> {
     boundary: &'a str,
-    bytes: Vec<u8>,
+    out: BoundedText,
 }
 
 impl Body<'_> {
@@ -100,46 +120,50 @@ impl Body<'_> {
                 .filter(|own| declared.is_empty() || declared.iter().any(|kind| fits(own, kind)));
             let first = declared.first().filter(|kind| !kind.contains('*')).map(|kind| (*kind).to_owned());
             let kind = own.or(first).unwrap_or_else(|| "application/octet-stream".to_owned());
-            self.part(name, Some(file.name.as_deref().unwrap_or(name)), Some(&kind), &file.bytes);
-            return Ok(());
+            let file_name = file.name.as_deref().unwrap_or(name);
+            return Ok(self.part(name, Some(file_name), Some(&kind), &file.bytes)?);
         }
         let kind = declared.first().copied().filter(|kind| !kind.contains('*'));
         let is_object = value.is_object() || value.is_array();
         let (kind, text) = match kind {
-            Some(kind) if is_json(kind) => (Some(kind), value.to_string()),
+            Some(kind) if is_json(kind) => (Some(kind), value.to_string().into()),
             Some(kind) => (Some(kind), encode::text(value)),
-            None if is_object => (Some("application/json"), value.to_string()),
+            None if is_object => (Some("application/json"), value.to_string().into()),
             None => (None, encode::text(value)),
         };
-        self.part(name, None, kind, text.as_bytes());
-        Ok(())
+        Ok(self.part(name, None, kind, text.as_bytes())?)
     }
 
-    fn part(&mut self, name: &str, file: Option<&str>, kind: Option<&str>, content: &[u8]) {
-        let mut head =
-            format!("--{}\r\nContent-Disposition: form-data; name=\"{}\"", self.boundary, quoted(name));
+    fn part(
+        &mut self,
+        name: &str,
+        file: Option<&str>,
+        kind: Option<&str>,
+        content: &[u8],
+    ) -> Result<(), Full> {
+        let out = &mut self.out;
+        for text in ["--", self.boundary, "\r\nContent-Disposition: form-data; name=\""] {
+            out.push(text)?;
+        }
+        out.push_quoted(name)?;
+        out.push("\"")?;
         if let Some(file) = file {
-            head.push_str(&format!("; filename=\"{}\"", quoted(file)));
+            out.push("; filename=\"")?;
+            out.push_quoted(file)?;
+            out.push("\"")?;
         }
         if let Some(kind) = kind.filter(|kind| kind.bytes().all(|byte| (0x20..0x7f).contains(&byte))) {
-            head.push_str(&format!("\r\nContent-Type: {kind}"));
+            out.push("\r\nContent-Type: ")?;
+            out.push(kind)?;
         }
-        self.bytes.extend_from_slice(head.as_bytes());
-        self.bytes.extend_from_slice(b"\r\n\r\n");
-        self.bytes.extend_from_slice(content);
-        self.bytes.extend_from_slice(b"\r\n");
+        out.push("\r\n\r\n")?;
+        out.push_bytes(content)?;
+        out.push("\r\n")
     }
 
-    fn end(&mut self) {
-        self.bytes.extend_from_slice(format!("--{}--\r\n", self.boundary).as_bytes());
+    fn end(&mut self) -> Result<(), Full> {
+        ["--", self.boundary, "--\r\n"].into_iter().try_for_each(|text| self.out.push(text))
     }
-}
-
-/// A name in quotes, as browsers write it (HTML, multipart form data).
-fn quoted(name: &str) -> String {
-    let clean: String =
-        name.chars().map(|c| if c.is_control() && !matches!(c, '\r' | '\n') { ' ' } else { c }).collect();
-    clean.replace('"', "%22").replace('\r', "%0D").replace('\n', "%0A")
 }
 
 /// Returns `true` if a type is the other one, or in its range.

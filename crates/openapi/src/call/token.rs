@@ -65,7 +65,6 @@ impl Tokens {
     pub(crate) async fn get(
         &self,
         http: &HttpClient,
-        server: &Url,
         request: &TokenRequest,
         refused: Option<&Secret>,
         redactor: &Redactor,
@@ -83,7 +82,7 @@ impl Tokens {
         if let Some(kept) = slot.as_ref().filter(|kept| kept.until > now && Some(&kept.token) != refused) {
             return Ok(kept.token.clone());
         }
-        let fetched = fetch(http, server, request, redactor).await?;
+        let fetched = fetch(http, request, redactor).await?;
         redactor.learn(&fetched.token);
         let token = fetched.token.clone();
         *slot = Some(fetched);
@@ -91,14 +90,8 @@ impl Tokens {
     }
 }
 
-async fn fetch(
-    http: &HttpClient,
-    server: &Url,
-    request: &TokenRequest,
-    redactor: &Redactor,
-) -> Result<Kept, CallError> {
-    let url = server
-        .join(&request.token_url)
+async fn fetch(http: &HttpClient, request: &TokenRequest, redactor: &Redactor) -> Result<Kept, CallError> {
+    let url = Url::parse(&request.token_url)
         .map_err(|_| CallError::NoToken("the token endpoint is no address".to_owned()))?;
     let client = &request.client;
     let mut form = vec![("grant_type", "client_credentials".to_owned())];

@@ -42,7 +42,8 @@ pub struct ClientCredentials {
     pub client_id: String,
     /// Our secret there.
     pub client_secret: Secret,
-    /// The token endpoint. Default: that of the document's `clientCredentials` flow.
+    /// The token endpoint. Default: that of the document's `clientCredentials` flow, if it has the origin of `baseUrl` or, without
+    /// `baseUrl`, is `https` or on loopback.
     #[serde(default)]
     pub token_url: Option<String>,
     /// Scopes to ask for. Default: those that the operation requires.
@@ -65,13 +66,15 @@ pub struct UserAuthorization {
     /// Our secret there, for a confidential client.
     #[serde(default)]
     pub client_secret: Option<Secret>,
-    /// The authorization endpoint. Default: that of the document's `authorizationCode` flow.
+    /// The authorization endpoint. Default: that of the document's `authorizationCode` flow, if it has the origin of `baseUrl` or, without
+    /// `baseUrl`, is `https` or on loopback.
     #[serde(default)]
     pub authorization_url: Option<String>,
-    /// The token endpoint. Default: that of the document's `authorizationCode` flow.
+    /// The token endpoint. Default: that of the document's `authorizationCode` flow, under the same condition.
     #[serde(default)]
     pub token_url: Option<String>,
-    /// The authorization server, whose metadata has its endpoints unless they are known. Default: that of the document's OpenID Connect scheme.
+    /// The authorization server, whose metadata has its endpoints unless they are known. Default: that of the document's OpenID Connect
+    /// scheme, under the same condition.
     #[serde(default)]
     pub issuer: Option<String>,
     /// Scopes to ask for. Default: those that the operation requires, and those that the user allowed before.

@@ -163,6 +163,9 @@ fn parts<'d>(context: &Context<'d>, kind: BodyKind, media: Node<'d>, schema: Opt
     }
 }
 
+/// Longest list of media types of a field, in bytes. A longer one is ignored.
+const LONGEST_TYPES: usize = 1_000;
+
 /// Files in a field.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Files {
@@ -240,6 +243,8 @@ fn field_encoding(
         let schema = context.sources.resolve(schema).ok()?;
         schema.text("contentMediaType").filter(|_| kind == BodyKind::Multipart)
     });
+    // Each part of a body is compared with it.
+    let content_type = content_type.filter(|types| types.len() <= LONGEST_TYPES);
     out.file = field_files(context, kind, schema, encoding).is_some();
     out.allow_reserved = encoding.is_some_and(|encoding| encoding.is("allowReserved"));
     match (style, content_type) {

@@ -7,6 +7,8 @@ use crate::{Server, ServerVariable};
 
 /// Most servers, and most values of a variable.
 const MOST: usize = 100;
+/// Longest URL of a server, and longest value of a variable, in bytes.
+const LONGEST: usize = 8 * 1024;
 
 /// The servers in `servers` of `node` (OpenAPI 3.x); none if it has no such list.
 pub(super) fn read(context: &Context<'_>, node: Node<'_>) -> Option<Arc<[Server]>> {
@@ -16,6 +18,10 @@ pub(super) fn read(context: &Context<'_>, node: Node<'_>) -> Option<Arc<[Server]
             context.find(server, "a server needs `url`");
             return None;
         };
+        if url.len() > LONGEST {
+            context.find(server, format!("the URL of a server is longer than {LONGEST} bytes"));
+            return None;
+        }
         let variables = server.get("variables").into_iter().flat_map(Node::members).take(MOST);
         let variables = variables.map(|(name, variable)| variable_of(context, name, variable)).collect();
         Some(Server { url: url.into(), variables })
@@ -25,9 +31,17 @@ pub(super) fn read(context: &Context<'_>, node: Node<'_>) -> Option<Arc<[Server]
 }
 
 fn variable_of(context: &Context<'_>, name: &str, variable: Node<'_>) -> ServerVariable {
+    let short = |value: Node<'_>| {
+        let text = text(value)?;
+        if text.len() <= LONGEST {
+            return Some(text);
+        }
+        context.find(value, format!("a value of a variable is longer than {LONGEST} bytes"));
+        None
+    };
     let allowed: Box<[Box<str>]> =
-        variable.get("enum").into_iter().flat_map(Node::items).take(MOST).filter_map(text).collect();
-    let default = variable.get("default").and_then(text).or_else(|| {
+        variable.get("enum").into_iter().flat_map(Node::items).take(MOST).filter_map(short).collect();
+    let default = variable.get("default").and_then(short).or_else(|| {
         context.find(variable, "a variable of a server needs `default`");
         allowed.first().cloned()
     });

@@ -388,3 +388,10 @@ async fn sequences_are_arrays_whose_items_are_reported_as_they_come() {
     );
     let _: Value = block(&endless);
 }
+
+#[tokio::test]
+async fn a_byte_order_mark_before_json_is_ignored() {
+    let mock = Mock::start(|_, _| reply(200, "application/json", "\u{feff}{\"a\": 1}")).await;
+    let result = call(&mock.api(|_| {}), &operation(Method::GET, "/x"), json!({})).await;
+    assert_eq!(result.structured_content, Some(json!({"a": 1})));
+}

@@ -150,21 +150,38 @@ async fn a_token_endpoint_that_refuses_is_an_error_without_the_secret() {
 }
 
 #[tokio::test]
-async fn a_server_of_an_operation_on_another_origin_gets_no_credentials() {
+async fn with_a_base_url_operations_with_servers_of_their_own_go_there_too() {
     let (mock, other) = (fine().await, fine().await);
-    let api = mock.api(|own| {
-        own.auth = auth(json!({"type": "bearer", "token": "t"}));
-        own.headers.insert("X-Team".into(), gatewright_core::Secret::new("a"));
-    });
+    let api = mock.api(|own| own.auth = auth(json!({"type": "bearer", "token": "t"})));
     let mut operation = secured(&[&["bearer"]]);
     operation.own_servers = true;
     operation.servers = Arc::from([Server { url: other.url.clone().into(), variables: Box::default() }]);
     call_in(&api, &operation, &surroundings(), json!({})).await;
-    let request = other.last();
-    assert_eq!(
-        (request.header("authorization"), request.header("x-team"), &*request.target),
-        (None, None, "/x")
+    assert_eq!((&*mock.last().target, mock.last().header("authorization")), ("/v1/x", Some("Bearer t")));
+    assert!(other.requests().is_empty());
+}
+
+#[tokio::test]
+async fn with_a_base_url_the_client_secret_goes_to_no_other_origin_of_the_document() {
+    let (mock, other) = (fine().await, fine().await);
+    let client = json!({"type": "clientCredentials", "clientId": "me", "clientSecret": "hush-hush"});
+    let mut surroundings = surroundings();
+    if let Some(SecurityScheme::Oauth2 { flows, .. }) = surroundings.schemes.get_mut("oauth") {
+        flows[0].token_url = Some(format!("{}/token", other.url).into());
+    }
+    let api = mock.api(|own| own.auth = auth(client.clone()));
+    let result = call_in(&api, &secured(&[&["oauth"]]), &surroundings, json!({})).await;
+    assert_eq!(code(&result), "CREDENTIALS_MISSING");
+    assert!(
+        text(&result).contains("not the origin of `baseUrl`") && text(&result).contains("`auth.tokenUrl`")
     );
+    assert!(mock.requests().is_empty() && other.requests().is_empty());
+
+    let mut named = client;
+    named["tokenUrl"] = format!("{}/token", other.url).into();
+    let api = mock.api(|own| own.auth = auth(named));
+    call_in(&api, &secured(&[&["oauth"]]), &surroundings, json!({})).await;
+    assert_eq!(other.requests().len(), 1, "the operator may name any");
 }
 
 #[tokio::test]

@@ -1,6 +1,8 @@
 //! Tests of OpenAPI apps from the outside.
 
 #[cfg(test)]
+mod apps;
+#[cfg(test)]
 mod calls;
 #[cfg(test)]
 mod credentials;
@@ -12,6 +14,8 @@ mod documents_schemas;
 mod documents_swagger;
 #[cfg(test)]
 mod hostile;
+#[cfg(test)]
+mod hostile_arguments;
 #[cfg(test)]
 mod mock;
 #[cfg(test)]
