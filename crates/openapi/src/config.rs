@@ -17,7 +17,7 @@ use serde::Deserialize;
 use url::Url;
 
 pub use self::auth::{ApiAuth, ApiKeyPlace, ClientCredentials, Credential, UserAuthorization};
-use crate::document::Selector;
+use crate::{Location, document::Selector};
 
 /// Place of a document.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -212,6 +212,22 @@ impl OpenapiConfig {
             ));
         }
         Ok(Some(url))
+    }
+
+    /// Parameters of requests that the configuration sets: places and names, those of headers in lower case.
+    pub(crate) fn sent(&self) -> Vec<(Location, String)> {
+        let headers = self.headers.keys().map(|name| (Location::Header, name.to_ascii_lowercase()));
+        let keys = self.auth.iter().flat_map(ApiAuth::all).filter_map(|(_, credential)| match credential {
+            Credential::ApiKey { name: Some(name), place, .. } => {
+                Some(match place.unwrap_or(ApiKeyPlace::Header) {
+                    ApiKeyPlace::Header => (Location::Header, name.to_ascii_lowercase()),
+                    ApiKeyPlace::Query => (Location::Query, name.clone()),
+                    ApiKeyPlace::Cookie => (Location::Cookie, name.clone()),
+                })
+            }
+            _ => None,
+        });
+        headers.chain(keys).collect()
     }
 
     pub(crate) fn request_headers(&self) -> Result<HeaderMap, InvalidField> {

@@ -291,7 +291,7 @@ async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) 
 
 fn options(config: &OpenapiConfig) -> DocumentOptions {
     let [include, exclude] = config.selectors();
-    DocumentOptions { include, exclude }
+    DocumentOptions { include, exclude, sent: config.sent() }
 }
 
 fn fingerprint(path: &Path) -> Fingerprint {

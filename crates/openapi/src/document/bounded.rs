@@ -48,6 +48,7 @@ impl<'c, 'd> Schemas<'c, 'd> {
             if let Some(definitions) = pass.definitions() {
                 members.push(("$defs".to_owned(), Value::Object(definitions)));
             }
+            self.context.spend(pass.size());
             (!pass.is_over()).then(|| Written {
                 schema: object(members),
                 is_cut: pass.is_cut,

@@ -1,7 +1,7 @@
 //! Context of all readers of a document: its sources, its version, and the findings so far.
 
 use std::{
-    cell::RefCell,
+    cell::{Cell, RefCell},
     collections::{HashMap, HashSet},
 };
 
@@ -12,6 +12,10 @@ use super::{
 
 /// Most findings that are kept.
 const MOST_FINDINGS: usize = 1_000;
+/// Work on a document: about so many bytes to read and write, and so many for each byte of its text. Operations may share schemas, so
+/// that a short document describes much.
+const WORK: usize = 256 << 20;
+const WORK_FACTOR: usize = 100;
 
 /// Versions that differ in meaning.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -29,6 +33,7 @@ pub(super) struct Context<'d> {
     pub(super) sources: &'d Sources,
     pub(super) version: Version,
     findings: RefCell<Findings>,
+    work_left: Cell<usize>,
 }
 
 #[derive(Default)]
@@ -39,8 +44,20 @@ struct Findings {
 }
 
 impl<'d> Context<'d> {
-    pub(super) fn new(sources: &'d Sources, version: Version) -> Self {
-        Self { sources, version, findings: RefCell::default() }
+    /// Context of readers of `sources`, whose texts have `bytes` together.
+    pub(super) fn new(sources: &'d Sources, version: Version, bytes: usize) -> Self {
+        let work_left = Cell::new(WORK.saturating_add(bytes.saturating_mul(WORK_FACTOR)));
+        Self { sources, version, findings: RefCell::default(), work_left }
+    }
+
+    /// Counts work, about in bytes that are read or written.
+    pub(super) fn spend(&self, work: usize) {
+        self.work_left.set(self.work_left.get().saturating_sub(work));
+    }
+
+    /// Returns `true` once no more work is to be done.
+    pub(super) fn is_spent(&self) -> bool {
+        self.work_left.get() == 0
     }
 
     /// Records a problem of `node`, once.

@@ -18,6 +18,9 @@ const MOST_PARTS: usize = 200;
 /// Most fields. An object with more is one argument.
 const MOST_FIELDS: usize = 2_000;
 
+/// Work of reading a field; see [`Context::spend`].
+const FIELD_WORK: usize = 100;
+
 /// Fields of an object.
 pub(super) struct Fields<'d> {
     /// Fields by name, without those that are `readOnly`.
@@ -42,8 +45,10 @@ pub(super) fn fields<'d>(context: &Context<'d>, schema: Node<'d>) -> Option<Fiel
         places: HashMap::new(),
         seen: HashSet::new(),
     };
-    collected.add(schema, 0)?;
+    let added = collected.add(schema, 0);
     let mut fields = collected.fields;
+    context.spend(FIELD_WORK * fields.properties.len());
+    added?;
     let hidden: HashSet<&str> = fields
         .properties
         .iter()

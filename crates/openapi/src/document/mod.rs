@@ -52,7 +52,7 @@ pub use self::{
     error::{DocumentError, Finding},
     selector::Selector,
 };
-use crate::{Operation, SecurityScheme, Server};
+use crate::{Location, Operation, SecurityScheme, Server};
 
 /// Longest text of a document about itself, in characters.
 const ABOUT: usize = 1_000;
@@ -83,6 +83,8 @@ pub struct DocumentOptions {
     pub include: Vec<Selector>,
     /// Operations that do not, though `include` has them.
     pub exclude: Vec<Selector>,
+    /// Parameters that the gateway sends itself, which are no arguments: places and names, those of headers in lower case.
+    pub sent: Vec<(Location, String)>,
 }
 
 /// Reads a document in JSON or YAML.
@@ -97,9 +99,11 @@ pub fn read(
     options: &DocumentOptions,
     fetch: &mut dyn FnMut(&str) -> Result<String, String>,
 ) -> Result<Document, DocumentError> {
-    let sources = Sources::load(text, fetch)?;
+    let mut bytes = text.len();
+    let mut counted = |url: &str| fetch(url).inspect(|text| bytes += text.len());
+    let sources = Sources::load(text, &mut counted)?;
     let root = sources.root();
-    let context = Context::new(&sources, version(root)?);
+    let context = Context::new(&sources, version(root)?, bytes);
     let all = operations::find(&context, root);
     // Names come from the whole document: they do not depend on the choice.
     let named: Vec<_> =
@@ -125,7 +129,7 @@ pub fn read(
     };
     let chosen: Vec<_> = all.iter().zip(&names).filter(|(found, name)| is_chosen(found, name)).collect();
     let schemes = security::schemes(&context, root);
-    let mut maker = Tools::new(&context, root, &schemes, chosen.len());
+    let mut maker = Tools::new(&context, root, &schemes, &options.sent, chosen.len());
     let (mut operations, mut tools) = (Vec::with_capacity(chosen.len()), Vec::with_capacity(chosen.len()));
     for (found, name) in chosen {
         if let Some((operation, tool)) = maker.make(found, name) {

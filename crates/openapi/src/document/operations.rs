@@ -34,6 +34,8 @@ const MOST_TAGS: usize = 10;
 const LONGEST_TAG: usize = 60;
 /// Longest example of all arguments, in bytes of JSON.
 const LONGEST_EXAMPLE: usize = 1_000;
+/// Work of reading an operation without its parts; see [`Context::spend`].
+const OPERATION_WORK: usize = 1_000;
 /// Bytes of all input schemas, and of all output schemas.
 const ALL_INPUTS: usize = 64 << 20;
 const ALL_OUTPUTS: usize = 32 << 20;
@@ -108,6 +110,8 @@ pub(super) struct Tools<'c, 'd> {
     /// Servers of paths, which their operations share.
     item_servers: HashMap<Identity, Option<Arc<[Server]>>>,
     limits: Limits,
+    /// Parameters that the gateway sends itself.
+    sent: &'c [(Location, String)],
     /// Output schemas, which many operations share.
     outputs: HashMap<(bool, Vec<Identity>), Option<Arc<JsonObject>>>,
     inputs_size: usize,
@@ -135,7 +139,13 @@ impl Limits {
 
 impl<'c, 'd> Tools<'c, 'd> {
     /// Makes tools of about `count` operations.
-    pub(super) fn new(context: &'c Context<'d>, root: Node<'d>, schemes: &'c Schemes, count: usize) -> Self {
+    pub(super) fn new(
+        context: &'c Context<'d>,
+        root: Node<'d>,
+        schemes: &'c Schemes,
+        sent: &'c [(Location, String)],
+        count: usize,
+    ) -> Self {
         let servers = match context.version {
             Version::Swagger => servers::of_swagger(root.get("schemes"), root),
             Version::V30 | Version::V31 => servers::read(context, root).unwrap_or_default(),
@@ -149,6 +159,7 @@ impl<'c, 'd> Tools<'c, 'd> {
             servers,
             item_servers: HashMap::new(),
             limits: Limits::of(count),
+            sent,
             outputs: HashMap::new(),
             inputs_size: 0,
             outputs_size: 0,
@@ -164,6 +175,13 @@ impl<'c, 'd> Tools<'c, 'd> {
     pub(super) fn make(&mut self, found: &Found<'d>, name: &str) -> Option<(Operation, Tool)> {
         let context = self.context;
         let (node, item) = (found.node, found.item);
+        let texts = [node, item].map(|of| of.text("description").map_or(0, str::len));
+        context.spend(OPERATION_WORK + texts.iter().sum::<usize>());
+        if context.is_spent() {
+            let problem = "the operation is left out: the operations before it share schemas that take too long to read; see `include`";
+            context.find(node, problem);
+            return None;
+        }
         let security =
             security::requirements(context, node, self.schemes).unwrap_or_else(|| self.security.clone());
         let own_servers = match context.version {
@@ -181,7 +199,8 @@ impl<'c, 'd> Tools<'c, 'd> {
             let (name, location) = (&one.parameter.name, one.parameter.location);
             let name =
                 if location == Location::Header { name.to_ascii_lowercase() } else { name.to_string() };
-            keys.is_empty() || !keys.contains(&(location, name))
+            let key = (location, name);
+            !keys.contains(&key) && !self.sent.contains(&key)
         });
         let path = parameters::path_parts(context, node, found.path, &mut parameters.outside)?;
         let body = body::read(context, self.root, node, &parameters);

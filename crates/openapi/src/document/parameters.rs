@@ -5,6 +5,7 @@ use std::{
     sync::Arc,
 };
 
+use gatewright_core::HOP_BY_HOP;
 use serde_json::Value;
 
 use super::{
@@ -19,6 +20,8 @@ use crate::{Location, Parameter, PathPart, Style};
 const MOST: usize = 1_000;
 /// Longest description of a parameter, in characters.
 pub(super) const DESCRIPTION: usize = 300;
+/// Work of reading a parameter without its description; see [`Context::spend`].
+const PARAMETER_WORK: usize = 200;
 /// Longest example of a parameter, in bytes of JSON.
 const LONGEST_EXAMPLE: usize = 120;
 
@@ -72,6 +75,10 @@ pub(super) fn read<'d>(context: &Context<'d>, item: Node<'d>, operation: Node<'d
             "query" => Location::Query,
             "querystring" => Location::QueryString,
             "header" if is_ignored(name) => continue,
+            "header" if is_of_connection(name) => {
+                context.find(node, format!("the gateway sets the header `{}` itself", clipped(name)));
+                continue;
+            }
             "header" => Location::Header,
             "cookie" => Location::Cookie,
             "body" => {
@@ -97,7 +104,15 @@ fn is_ignored(name: &str) -> bool {
     ["accept", "content-type", "authorization"].iter().any(|header| name.eq_ignore_ascii_case(header))
 }
 
+/// Headers that belong to the connection, or that other parameters make up.
+fn is_of_connection(name: &str) -> bool {
+    let mut own = ["host", "content-length", "accept-encoding", "cookie"].iter().chain(&HOP_BY_HOP);
+    own.any(|header| name.eq_ignore_ascii_case(header))
+}
+
 fn outside<'d>(context: &Context<'d>, node: Node<'d>, name: &str, location: Location) -> Outside<'d> {
+    let description = node.text("description").unwrap_or_default();
+    context.spend(PARAMETER_WORK + description.len());
     let is_swagger = context.version == Version::Swagger;
     let content = node.get("content").and_then(|content| content.members().next());
     let content = content.filter(|_| !is_swagger);
@@ -128,7 +143,7 @@ fn outside<'d>(context: &Context<'d>, node: Node<'d>, name: &str, location: Loca
             content: media_type,
         },
         schema,
-        description: sentences(&plain(node.text("description").unwrap_or_default()), DESCRIPTION).to_owned(),
+        description: sentences(&plain(description), DESCRIPTION).to_owned(),
         deprecated: node.is("deprecated"),
         example: example.filter(|example| super::json::is_shorter(example, LONGEST_EXAMPLE)),
     }

@@ -13,7 +13,7 @@ pub(crate) fn document(text: &str) -> Document {
 
 fn chosen(text: &str, include: &[&str], exclude: &[&str]) -> Document {
     let parsed = |all: &[&str]| all.iter().map(|one| one.parse().unwrap()).collect();
-    let options = DocumentOptions { include: parsed(include), exclude: parsed(exclude) };
+    let options = DocumentOptions { include: parsed(include), exclude: parsed(exclude), sent: Vec::new() };
     read(text, &options, &mut |url| Err(format!("{url} may not be read"))).unwrap()
 }
 

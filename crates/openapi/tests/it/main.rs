@@ -9,6 +9,8 @@ mod credentials;
 #[cfg(test)]
 mod documents;
 #[cfg(test)]
+mod documents_hostile;
+#[cfg(test)]
 mod documents_schemas;
 #[cfg(test)]
 mod documents_swagger;
