@@ -25,18 +25,25 @@ const BODY_FACTOR: usize = 4;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Limit {
     part: &'static str,
+    /// Bytes that may be written.
     most: usize,
+    /// The limit as callers are told: more than `most` where something else has taken a share of it.
+    said: usize,
 }
 
 impl Limit {
-    pub(crate) const URL: Self = Self { part: "the URL", most: URL };
-    pub(crate) const SERVER: Self = Self { part: "the URL of the server", most: SERVER };
-    pub(crate) const HEADER: Self = Self { part: "a header", most: HEADER };
+    pub(crate) const URL: Self = Self::new("the URL", URL);
+    pub(crate) const SERVER: Self = Self::new("the URL of the server", SERVER);
+    pub(crate) const HEADER: Self = Self::new("a header", HEADER);
+
+    const fn new(part: &'static str, most: usize) -> Self {
+        Self { part, most, said: most }
+    }
 
     /// The limit of a header beside others that have `taken` bytes.
     pub(crate) fn header_beside(taken: usize) -> Self {
         match HEADERS.saturating_sub(taken) {
-            left if left < HEADER => Self { part: "all headers together", most: left },
+            left if left < HEADER => Self { part: "all headers together", most: left, said: HEADERS },
             _ => Self::HEADER,
         }
     }
@@ -46,7 +53,7 @@ impl Limit {
         let mut length = Length(0);
         // Counting does not fail.
         let _ = serde_json::to_writer(&mut length, arguments);
-        Self { part: "the body", most: BODY.saturating_add(length.0.saturating_mul(BODY_FACTOR)) }
+        Self::new("the body", BODY.saturating_add(length.0.saturating_mul(BODY_FACTOR)))
     }
 
     /// Returns an error for a text of more than the limit.
@@ -61,14 +68,8 @@ pub(crate) struct Full(Limit);
 
 impl fmt::Display for Full {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Limit { part, most } = self.0;
-        let most = match most {
-            HEADERS.. => most,
-            // What is left of the limit of all headers says nothing to a caller.
-            _ if part.starts_with("all") => HEADERS,
-            most => most,
-        };
-        write!(f, "makes {part} of the request longer than {most} bytes; pass fewer or shorter values")
+        let Limit { part, said, .. } = self.0;
+        write!(f, "makes {part} of the request longer than {said} bytes; pass fewer or shorter values")
     }
 }
 
@@ -186,7 +187,7 @@ mod tests {
 
     #[test]
     fn a_push_beyond_the_limit_writes_nothing_and_fails() {
-        let limit = Limit { part: "the URL", most: 5 };
+        let limit = Limit::new("the URL", 5);
         let mut text = BoundedText::new(limit);
         text.push("abc").unwrap();
         assert_eq!(text.push("def"), Err(Full(limit)));
