@@ -5,7 +5,7 @@ use std::sync::{Arc, Weak};
 use axum::body::Body;
 use bytes::Bytes;
 use futures::TryStreamExt as _;
-use gatewright_core::{AppFuture, Caller, CallerAddress, PassedOn, StateHome};
+use gatewright_core::{AppFuture, Caller, CallerAddress, PassedOn, StateHome, read_json};
 use http::{HeaderValue, Request, Response, header, request::Parts};
 use rmcp::{
     ErrorData,
@@ -96,7 +96,7 @@ struct Message {
 
 impl Message {
     fn answer(text: &[u8]) -> Option<Result<Value, ErrorData>> {
-        let message: Self = serde_json::from_slice(text).ok()?;
+        let message: Self = read_json(text).ok()?;
         message.error.map(Err).or(message.result.map(Ok))
     }
 }

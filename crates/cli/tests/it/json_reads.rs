@@ -82,6 +82,7 @@ const ALLOWED: [(&str, &[&str]); 5] = [
             "server/src/message_limit.rs",
             "server/src/refusal.rs",
             "server/src/sse.rs",
+            "server/src/unsent.rs",
             "upstream/src/http.rs",
             "upstream/src/message_limit.rs",
             "upstream/src/post.rs",

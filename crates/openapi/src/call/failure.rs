@@ -8,6 +8,9 @@ use serde_json::{Value, json};
 
 use super::bounded::Full;
 
+/// Bytes of the name of an argument in an error.
+const LONGEST_NAME: usize = 100;
+
 /// Why a call has no result. Display is for the caller.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum CallError {
@@ -69,8 +72,10 @@ pub(crate) enum CallError {
 }
 
 impl CallError {
+    /// A problem of an argument, whose name the caller may have chosen.
     pub(crate) fn argument(argument: &str, problem: impl Into<String>) -> Self {
-        Self::Argument { argument: argument.to_owned(), problem: problem.into() }
+        let argument = argument[..argument.floor_char_boundary(LONGEST_NAME)].to_owned();
+        Self::Argument { argument, problem: problem.into() }
     }
 
     /// Its stable code.

@@ -70,6 +70,7 @@ async fn text_that_a_caller_multiplies_is_refused_before_it_is_written() {
         let text = text(&result);
         let expected = format!("makes {part} of the request longer than ");
         assert!(text.contains(&expected) && text.ends_with("pass fewer or shorter values"), "{text}");
+        assert!(text.len() < 300, "the name of an argument is clipped");
     }
     let path = Operation {
         path: [gatewright_openapi::PathPart::Literal("/".into()), gatewright_openapi::PathPart::Parameter(0)]

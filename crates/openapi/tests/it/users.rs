@@ -82,7 +82,7 @@ async fn called(api: &HttpApi, users: &Arc<Kept>, subject: Option<&str>, operati
             subject: subject.into(),
             client_id: None,
             scopes: Scopes::All,
-            endpoint: None,
+            ..Principal::local()
         }),
         credentials: users.clone(),
     });
