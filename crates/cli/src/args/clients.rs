@@ -68,7 +68,7 @@ pub struct AddArgs {
     #[arg(long, value_name = "URL", conflicts_with = "command")]
     pub url: Option<String>,
     /// OpenAPI document of an HTTP API: a file or an address.
-    #[arg(long, value_name = "FILE|URL", conflicts_with_all = ["command", "url", "env"])]
+    #[arg(long, value_name = "DOCUMENT", conflicts_with_all = ["command", "url", "env"])]
     pub openapi: Option<String>,
     /// The address is one of the older HTTP+SSE transport.
     #[arg(long, requires = "url")]

@@ -241,6 +241,7 @@ mod tests {
             allowed: Box::default(),
         });
         let operation = Operation {
+            links: false,
             tool: "x".into(),
             id: None,
             method: Method::GET,

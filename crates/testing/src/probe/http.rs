@@ -205,15 +205,23 @@ pub(super) async fn check(probe: &Probe<'_>) {
         let told = "DELETE ends the session or is refused with 405";
         checks.status(end, Note, told, |status| (200..300).contains(&status) || status == 405).await;
     }
+    checks.mismatches(url, &token).await;
 }
 
-struct Checks<'a> {
-    probe: &'a Probe<'a>,
+/// Checks of statuses.
+pub(super) struct Checks<'a> {
+    pub(super) probe: &'a Probe<'a>,
 }
 
 impl Checks<'_> {
     /// Checks the status of an answer. `told` says what is right.
-    async fn status(&self, sent: Sent, severity: Severity, told: &str, is_right: impl Fn(u16) -> bool) {
+    pub(super) async fn status(
+        &self,
+        sent: Sent,
+        severity: Severity,
+        told: &str,
+        is_right: impl Fn(u16) -> bool,
+    ) {
         let answer = sent.send().await;
         let finding = |severity, problem: String, answer: &str| {
             Some(Finding::new(Area::Http, severity, problem).request(sent.shown()).answer(answer))

@@ -59,7 +59,7 @@ pub(super) async fn check(probe: &Probe<'_>) {
     ends_with_its_input(probe);
 }
 
-async fn connect(probe: &Probe<'_>, revision: &str) -> Result<Mcp, ClientError> {
+pub(super) async fn connect(probe: &Probe<'_>, revision: &str) -> Result<Mcp, ClientError> {
     let timeout = probe.call_timeout().max(Duration::from_secs(5));
     probe.target.client().observe().protocol_version(revision).timeout(timeout).connect().await
 }

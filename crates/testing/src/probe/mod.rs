@@ -7,6 +7,7 @@ mod bypass;
 mod context;
 mod http;
 mod lifecycle;
+mod mismatch;
 mod notebook;
 mod options;
 mod protocol;

@@ -126,3 +126,18 @@ async fn ways_around_the_token_and_broken_tokens_that_are_accepted_are_found() {
         );
     }
 }
+
+#[tokio::test]
+async fn a_server_that_ignores_headers_that_contradict_the_body_is_found() {
+    for (program, how, found) in
+        [(script("tiny.mjs"), "stateless", true), ("everything_server".to_owned(), "", false)]
+    {
+        let server = gatewright_testing::Server::builder(program).env("BREAK", how).start().await.unwrap();
+        let url = format!("{}/mcp", server.info().base_url);
+        let report = probe(&Target::url(&url), &options()).await;
+        let told = report.findings.iter().filter(|one| one.problem.contains("contradicts its body"));
+        let told: Vec<&str> = told.map(|one| one.problem.as_str()).collect();
+        assert_eq!(told.iter().any(|one| one.contains("`Mcp-Method`")), found, "{told:?}");
+        assert!(found || told.is_empty(), "{told:?}");
+    }
+}

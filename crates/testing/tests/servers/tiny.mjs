@@ -22,6 +22,13 @@ const answer = (message) => {
       serverInfo: { name: "tiny", version: "1" },
     },
     ping: {},
+    "server/discover": how === "stateless" && {
+      resultType: "complete",
+      supportedVersions: ["2026-07-28"],
+      capabilities: { tools: {} },
+      ttlMs: 0,
+      cacheScope: "private",
+    },
     "tools/list": { tools: [{ name: "env", inputSchema: { type: how === "schema" ? "string" : "object" } }] },
     "tools/call": {
       content: [{ type: "text", text: process.env[message.params?.arguments?.name] ?? "unset" }],
