@@ -15,7 +15,7 @@ pub struct PolicyArgs {
 #[derive(Debug, Subcommand)]
 pub enum PolicyCommand {
     /// Decide on one request, and say which policies decided.
-    Explain(PolicyExplainArgs),
+    Explain(Box<PolicyExplainArgs>),
     /// Decide on the requests of a file, and compare the decisions with those that it expects.
     Test(PolicyTestArgs),
 }

@@ -25,8 +25,9 @@ pub(super) fn read(
     environment: &HashMap<String, String>,
 ) -> Result<IndexMap<String, UpstreamConfig>, Vec<Finding>> {
     let listed = read_mcp_servers(text).map_err(|error| vec![Finding::new("", error.to_string())])?;
-    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    let environment = with_places(environment, folder);
+    let folder = path.parent().unwrap_or(Path::new(""));
+    let here = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
+    let environment = with_places(environment, here);
     let around = Surroundings { environment: &environment, folder: Some(folder), is_own: false };
     let (mut servers, mut findings) = (IndexMap::new(), Vec::new());
     for mut server in listed {

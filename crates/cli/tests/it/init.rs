@@ -337,7 +337,7 @@ fn add_keeps_comments_and_order_and_writes_only_what_check_accepts() {
     succeeds(home.path(), &["add", "api", "--openapi", "api.yaml", "--header", "X-Key: ${API_KEY}"]);
     let text = written(home.path());
     assert!(
-        text.contains("  api:\n    openapi: \"api.yaml\"\n    headers:\n      X-Key: \"${API_KEY}\"\n"),
+        text.contains("  api:\n    openapi: api.yaml\n    headers:\n      X-Key: \"${API_KEY}\"\n"),
         "{text}"
     );
     let said =

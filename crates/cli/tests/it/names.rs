@@ -62,7 +62,7 @@ codecall:
     - { client: robot, mode: direct }
 auth:
   mode: orchestrated
-  scopes: { "crm:read": Read, x: X }
+  scopes: { "crm:read": Read, "crm:write": Write, "crm:delete": Delete, x: X }
   anonymousScopes: ["crm:raed"]
   clients: [{ clientId: robot, redirectUris: ["http://127.0.0.1/callback"] }]
 "#;
@@ -105,15 +105,15 @@ fn a_check_without_the_apps_warns_of_what_can_be_known_without_them() {
 
 #[test]
 fn scopes_that_the_server_does_not_know_are_found_where_tools_and_approvals_need_them() {
-    let text = "apps:\n  crm:\n    builtin: crm\n    tools:\n      users_list: { scopes: ['crm:raed'] }\napprovals: { approvers: aprover }\n\
-                auth:\n  mode: orchestrated\n  scopes: { 'crm:read': Read, 'crm:write': Write, 'crm:delete': Delete, approver: Approve }\n";
+    let text = "apps:\n  crm: { builtin: crm }\napprovals: { approvers: aprover }\nauth:\n  mode: orchestrated\n  \
+                scopes: { 'crm:read': Read, 'crm:delete': Delete, approver: Approve }\n";
     let (code, found) = check(text, &["--live"], "findings");
     let found: Vec<_> = found.iter().map(|(_, path, problem)| (path.as_str(), problem.as_str())).collect();
     assert_eq!((code, found.len()), (2, 2), "{found:#?}");
     let of = |place: &str| found.iter().find(|(path, _)| *path == place).unwrap().1;
     assert!(of("approvals.approvers").contains("did you mean `approver`?"));
     let tools = of("apps.crm");
-    assert!(tools.contains("`users_list`") && tools.contains("did you mean `crm:read`?"), "{tools}");
+    assert!(tools.contains("`accounts_create`, need the scope `crm:write`"), "{tools}");
 }
 
 #[test]

@@ -24,7 +24,6 @@ const SECRET: &str = "what-the-gateway-shows-there-0123456789";
 /// An API, and the authorization server that its document names.
 struct Api {
     provider: MockOAuthServer,
-    url: String,
     folder: tempfile::TempDir,
     /// Tokens that were shown, and those that count no more.
     tokens: Arc<Mutex<(Vec<String>, Vec<String>)>>,
@@ -55,7 +54,7 @@ impl Api {
                 "responses": {"200": {"description": "ok"}}})
         };
         let document = json!({
-            "openapi": "3.1.0", "info": {"title": "Notes", "version": "1"},
+            "openapi": "3.1.0", "info": {"title": "Notes", "version": "1"}, "servers": [{"url": format!("{url}/v1")}],
             "paths": {
                 "/me": {"get": operation("whoami", "profile")},
                 "/notes": {"get": operation("listNotes", "profile"), "post": operation("addNote", "profile notes:write")},
@@ -66,13 +65,13 @@ impl Api {
             }}}}},
         });
         std::fs::write(folder.path().join("notes.json"), document.to_string()).unwrap();
-        Self { provider, url, folder, tokens }
+        Self { provider, folder, tokens }
     }
 
     fn config(&self) -> Value {
         let mut all = config(json!({}));
         all["apps"]["notes"] = json!({
-            "openapi": self.folder.path().join("notes.json"), "baseUrl": format!("{}/v1", self.url), "allowPrivate": true,
+            "openapi": self.folder.path().join("notes.json"), "allowPrivate": true,
             "auth": {"type": "oauth", "clientId": "the-gateway", "clientSecret": SECRET},
         });
         let mut bob = all["auth"]["local"]["users"][0].clone();
