@@ -32,7 +32,7 @@ const SETTLE: Duration = Duration::from_secs(30);
 /// Runs one command, and stops the apps that it started.
 pub async fn run(args: PolicyArgs) -> anyhow::Result<ExitCode> {
     match args.command {
-        PolicyCommand::Explain(args) => explain(args).await,
+        PolicyCommand::Explain(args) => explain(*args).await,
         PolicyCommand::Test(args) => test(args).await,
     }
 }

@@ -124,8 +124,10 @@ impl Engine {
         /// A server that does not list its tools must not hold up its calls.
         const LIST_LIMIT: Duration = Duration::from_secs(5);
         let shapes = &self.recorder.shapes;
-        if shapes.needs_tools(request, response) {
-            let connection = self.connection()?;
+        // A server that has ended by now is not asked.
+        if shapes.needs_tools(request, response)
+            && let Ok(connection) = self.connection()
+        {
             let mut params = json!({});
             for _ in 0..MAX_PAGES {
                 let list = self.numbered("tools/list", params);
