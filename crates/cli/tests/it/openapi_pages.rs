@@ -126,9 +126,8 @@ async fn plans_that_paginate_where_there_are_no_pages_are_refused_before_they_ru
             message.contains("has no pages to collect") && message.contains("no tool was called"),
             "{message}"
         );
-        let dynamic = format!(
-            "const tool = codecallContext.tool;\nreturn await callTool(tool, {{}}, {{ paginate: {{ max: 5 }} }})"
-        );
+        let dynamic =
+            "const tool = codecallContext.tool;\nreturn await callTool(tool, {}, { paginate: { max: 5 } })";
         let input = json!({"script": dynamic, "context": {"tool": tool}});
         let reply = run(&config(&things, ""), "codecall:execute", input).await;
         assert!(reply["error"]["message"].as_str().unwrap().contains("has no pages to collect"), "{reply:#}");

@@ -21,12 +21,14 @@ use crate::{
 
 const SECRET: &str = "what-the-gateway-shows-there-0123456789";
 
+/// Tokens that were shown, and those that count no more.
+type Tokens = Arc<Mutex<(Vec<String>, Vec<String>)>>;
+
 /// An API, and the authorization server that its document names.
 struct Api {
     provider: MockOAuthServer,
     folder: tempfile::TempDir,
-    /// Tokens that were shown, and those that count no more.
-    tokens: Arc<Mutex<(Vec<String>, Vec<String>)>>,
+    tokens: Tokens,
 }
 
 impl Api {
@@ -42,7 +44,7 @@ impl Api {
         let issuer = provider.start().await.unwrap().issuer;
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = format!("http://{}", listener.local_addr().unwrap());
-        let tokens: Arc<Mutex<(Vec<String>, Vec<String>)>> = Arc::default();
+        let tokens = Tokens::default();
         let router = Router::new()
             .route("/v1/me", get(whoami))
             .route("/v1/notes", get(whoami).post(whoami))
@@ -103,10 +105,7 @@ impl Api {
     }
 }
 
-async fn whoami(
-    State(tokens): State<Arc<Mutex<(Vec<String>, Vec<String>)>>>,
-    headers: HeaderMap,
-) -> Response {
+async fn whoami(State(tokens): State<Tokens>, headers: HeaderMap) -> Response {
     let bearer = headers.get("authorization").and_then(|value| value.to_str().ok()).unwrap_or_default();
     let token = bearer.strip_prefix("Bearer ").unwrap_or_default().to_owned();
     let claims = TokenFactory::unverified_claims(&token);
