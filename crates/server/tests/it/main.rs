@@ -42,4 +42,5 @@ mod sse;
 mod stdio;
 #[cfg(test)]
 mod support;
+#[cfg(test)]
 mod unsent;

@@ -38,7 +38,7 @@ async fn until_unsent(rig: &Rig, bytes: usize) {
             tokio::task::yield_now().await;
         }
     };
-    tokio::time::timeout(PATIENCE, all_sent).await.unwrap();
+    tokio::time::timeout(PATIENCE, all_sent).await.expect("everything is sent in time");
 }
 
 #[tokio::test]
