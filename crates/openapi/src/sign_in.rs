@@ -233,7 +233,7 @@ mod tests {
         let code = || Some(flow(Oauth2FlowKind::AuthorizationCode));
         let (login, token) = ("https://login.example/authorize", "https://api.example/token");
         assert_eq!(found(own.clone(), code()), endpoints(login, token, Some("https://api.example/refresh")));
-        assert_eq!(found(json!({"Login": own}), code()).is_ok(), true);
+        assert!(found(json!({"Login": own}), code()).is_ok());
         let replaced = json!({"type": "oauth", "clientId": "me", "tokenUrl": "https://mine.example/t"});
         assert_eq!(found(replaced, code()), endpoints(login, "https://mine.example/t", None));
         let both = json!({"type": "oauth", "clientId": "me", "tokenUrl": "https://m.example/t", "authorizationUrl": "https://m.example/a"});
