@@ -4,6 +4,7 @@
 //! revocation ([`RevocationFeed`](crate::store::RevocationFeed)), and after [`RECHECK`] in any case. Tokens of an external provider are in
 //! `transparent`.
 
+mod refusal;
 mod work;
 
 use std::{
@@ -17,27 +18,27 @@ use gatewright_core::{
     AuthRefusal, Authenticator, CallerAddress, EndpointName, Groups, MAIN_ENDPOINT, Principal, RecordsError,
     Scopes,
 };
-use http::{HeaderValue, StatusCode, header, request::Parts};
+use http::{StatusCode, request::Parts};
 use secrecy::{ExposeSecret as _, SecretString};
-use serde_json::{Value, json};
+use serde_json::Value;
 
+use self::refusal::{AuthError, respond};
 use crate::{
-    api_keys::{ApiKeys, KeyRefusal, SUBJECT_PREFIX, is_api_key},
+    api_keys::{ApiKeys, SUBJECT_PREFIX, is_api_key},
     audience::audiences_of,
     config::{ApiKeyConfig, Deployment},
     credentials::{Credentials, credentials},
     crypto::sha256,
     dpop,
-    error::OAuthError,
     keys::{Claims, TokenError},
     metrics::Metrics,
     records::Grant,
     scopes::{ANONYMOUS, is_scope_token},
     server::{AuthorizationServer, Services},
-    store::{FamilyId, StoreError},
+    store::FamilyId,
     token_cache::{CachedToken, TokenCache},
     transparent::Transparent,
-    tuning::{RATE_WINDOW, RECHECK, STREAM_RECHECK},
+    tuning::{RECHECK, STREAM_RECHECK},
 };
 
 /// Issuer of the tokens that are accepted.
@@ -68,41 +69,6 @@ impl std::fmt::Debug for ResourceServer {
         f.debug_struct("ResourceServer")
             .field("resource", &self.resource.deployment.resource)
             .finish_non_exhaustive()
-    }
-}
-
-/// A caller who is not authenticated.
-enum AuthError {
-    /// The header cannot be read.
-    Malformed,
-    Token(TokenError),
-    Proof(OAuthError),
-    /// Too many unknown API keys came from the caller's network.
-    Flood,
-    /// The token cannot be checked now.
-    Unavailable,
-}
-
-impl From<TokenError> for AuthError {
-    fn from(why: TokenError) -> Self {
-        Self::Token(why)
-    }
-}
-
-impl From<StoreError> for AuthError {
-    fn from(error: StoreError) -> Self {
-        tracing::error!(%error, "a caller cannot be checked: the token store failed");
-        Self::Unavailable
-    }
-}
-
-impl From<KeyRefusal> for AuthError {
-    fn from(refusal: KeyRefusal) -> Self {
-        match refusal {
-            KeyRefusal::Token(why) => why.into(),
-            KeyRefusal::Flood => Self::Flood,
-            KeyRefusal::Store(error) => error.into(),
-        }
     }
 }
 
@@ -171,72 +137,6 @@ impl ResourceServer {
     /// The address of the metadata of an endpoint; `None` is the main one.
     fn metadata_url(&self, endpoint: Option<&str>) -> String {
         metadata_url(&self.resource.deployment.resource_of(endpoint))
-    }
-
-    fn challenge(
-        &self,
-        endpoint: Option<&str>,
-        status: StatusCode,
-        error: Option<&str>,
-        text: &str,
-    ) -> AuthRefusal {
-        let mut challenge = format!("Bearer resource_metadata=\"{}\"", self.metadata_url(endpoint));
-        match error {
-            Some(error) => challenge.push_str(&format!(", error=\"{error}\"")),
-            None if !self.resource.scopes.is_empty() => {
-                challenge.push_str(&format!(", scope=\"{}\"", self.resource.scopes))
-            }
-            None => {}
-        }
-        respond(status, &challenge, error.unwrap_or("unauthorized"), text)
-    }
-
-    fn refuse(&self, endpoint: Option<&str>, error: AuthError) -> AuthRefusal {
-        match error {
-            // The keys of an external provider cannot be fetched, which is counted there.
-            AuthError::Unavailable if matches!(self.resource.issuer, TokenIssuer::External(_)) => {}
-            AuthError::Unavailable => self.resource.metrics.store_failed(),
-            _ => self.resource.metrics.auth_failed(),
-        }
-        match error {
-            AuthError::Malformed => self.challenge(
-                endpoint,
-                StatusCode::UNAUTHORIZED,
-                Some("invalid_request"),
-                "the Authorization header is malformed",
-            ),
-            AuthError::Token(why) => {
-                tracing::info!(%why, "a token was refused");
-                self.challenge(
-                    endpoint,
-                    StatusCode::UNAUTHORIZED,
-                    Some("invalid_token"),
-                    "the token is not usable",
-                )
-            }
-            AuthError::Proof(error) => {
-                let challenge = format!(
-                    "DPoP error=\"{}\", resource_metadata=\"{}\"",
-                    error.code.as_str(),
-                    self.metadata_url(endpoint)
-                );
-                let mut response = respond(
-                    StatusCode::UNAUTHORIZED,
-                    &challenge,
-                    error.code.as_str(),
-                    "the proof is not usable",
-                );
-                if let Some(value) = error.dpop_nonce.and_then(|nonce| HeaderValue::try_from(nonce).ok()) {
-                    response.headers_mut().insert("dpop-nonce", value);
-                }
-                response
-            }
-            AuthError::Flood => {
-                let text = "too many unknown API keys came from this network; try again later";
-                try_later(StatusCode::TOO_MANY_REQUESTS, text, RATE_WINDOW.as_secs())
-            }
-            AuthError::Unavailable => try_later(StatusCode::SERVICE_UNAVAILABLE, "try again later", 5),
-        }
     }
 
     async fn principal(&self, parts: &Parts, endpoint: Option<&str>) -> Result<Option<Principal>, AuthError> {
@@ -490,25 +390,4 @@ fn caller_of(claims: &Claims, scopes: Scopes, groups: Groups) -> Result<CachedTo
             .get("cnf")
             .map(|cnf| cnf.get("jkt").and_then(Value::as_str).unwrap_or("unsupported").to_owned()),
     })
-}
-
-/// A refusal that is not the caller's last word: no challenge, and the time after which to try again.
-fn try_later(status: StatusCode, text: &str, seconds: u64) -> AuthRefusal {
-    let mut response = respond(status, "", "temporarily_unavailable", text);
-    response.headers_mut().remove(header::WWW_AUTHENTICATE);
-    response.headers_mut().insert(header::RETRY_AFTER, seconds.into());
-    response
-}
-
-fn respond(status: StatusCode, challenge: &str, error: &str, text: &str) -> AuthRefusal {
-    let body = json!({"error": error, "error_description": text}).to_string();
-    let mut response = AuthRefusal::new(body);
-    *response.status_mut() = status;
-    let headers = response.headers_mut();
-    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
-    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
-    if let Ok(value) = HeaderValue::try_from(challenge) {
-        headers.insert(header::WWW_AUTHENTICATE, value);
-    }
-    response
 }

@@ -11,7 +11,7 @@ use gatewright_embedding::SemanticSearch;
 use super::{apps::AppStarter, embedding, own_paths::own_paths, policies};
 use crate::config::Config;
 
-/// Longest wait for the registry to have the tools of apps that are up. Tools that wait for an approval of their definitions never come.
+/// Longest wait for the registry to have the tools of apps that are up: of an app that has all of them left out, none ever come.
 const LISTED: Duration = Duration::from_secs(5);
 
 /// Starts the apps, the workers and the gateway. Upstream apps connect in the background.
@@ -96,7 +96,7 @@ pub async fn settle(running: &Running, longest: Duration) {
         }
         let listed = async {
             while !are_listed(registry) {
-                tokio::time::sleep(Duration::from_millis(20)).await;
+                let _ = changes.recv().await;
             }
         };
         let _ = tokio::time::timeout(LISTED, listed).await;
@@ -107,13 +107,15 @@ pub async fn settle(running: &Running, longest: Duration) {
     let _ = tokio::time::timeout(longest, settled).await;
 }
 
-/// Returns true once the registry has the tools of apps that are up. Thousands of tools take a moment.
+/// Returns true once the registry has the tools of apps that are up. Thousands of tools take a moment. Pinned tools may all wait for an approval, so they
+/// are not waited for.
 fn are_listed(registry: &Registry) -> bool {
     let snapshot = registry.operator_snapshot();
     let mut with_tools = snapshot
         .apps
         .iter()
-        .filter(|entry| entry.app.health() == AppHealth::Up && !entry.app.catalog().tools.is_empty());
+        .filter(|entry| entry.app.health() == AppHealth::Up && !entry.options.pin)
+        .filter(|entry| !entry.app.catalog().tools.is_empty());
     with_tools.all(|entry| snapshot.tools.iter().any(|tool| *tool.app_id == *entry.id))
 }
 

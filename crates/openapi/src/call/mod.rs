@@ -11,6 +11,7 @@ mod collect;
 mod credentials;
 mod encode;
 mod failure;
+mod fetch;
 mod fields;
 mod form;
 mod http;
@@ -29,10 +30,7 @@ use std::{collections::BTreeMap, sync::Arc, time::Instant};
 
 use ::http::{
     HeaderMap, HeaderName, HeaderValue, StatusCode,
-    header::{
-        ACCEPT, ACCEPT_ENCODING, AUTHORIZATION, CONTENT_LENGTH, CONTENT_TYPE, COOKIE, HOST,
-        IF_MODIFIED_SINCE, IF_NONE_MATCH,
-    },
+    header::{ACCEPT, ACCEPT_ENCODING, AUTHORIZATION, CONTENT_LENGTH, CONTENT_TYPE, COOKIE, HOST},
 };
 use gatewright_core::{AnswerRoom, BearerToken, HOP_BY_HOP, InvalidField, Paginate, Paging, Secret};
 use reqwest::Response;
@@ -40,7 +38,6 @@ use rmcp::model::{CallToolResult, JsonObject};
 use tokio::sync::{Semaphore, SemaphorePermit};
 use url::Url;
 
-pub(crate) use self::credentials::{Schemes, fits, token_endpoint};
 pub use self::stream::Reporter;
 use self::{
     answer::Memory,
@@ -54,6 +51,10 @@ use self::{
     stream::Sequence,
     target::Places,
     token::Tokens,
+};
+pub(crate) use self::{
+    credentials::{Schemes, fits, token_endpoint},
+    fetch::Validators,
 };
 use crate::{ApiUser, Location, Operation, SecurityScheme, config::OpenapiConfig};
 
@@ -145,21 +146,6 @@ pub struct HttpApi {
     tokens: Tokens,
     redactor: Redactor,
     places: Semaphore,
-}
-
-/// A document as it was fetched.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Fetched {
-    pub(crate) text: String,
-    /// `ETag` and `Last-Modified`, for the next time.
-    pub(crate) validators: Validators,
-}
-
-/// Validators of a fetched document (RFC 9110 §8.8).
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct Validators {
-    etag: Option<HeaderValue>,
-    modified: Option<HeaderValue>,
 }
 
 impl HttpApi {
@@ -398,59 +384,6 @@ impl HttpApi {
         let is_data = kind.is_empty() || media::is_json(&kind) || media::is_text(&kind);
         let body = if is_data { self.redactor.data(body) } else { body };
         answer::success(operation, status, &headers, body, most, memory).await
-    }
-
-    /// Fetches a document. None if it is the same as that of `known`.
-    ///
-    /// # Errors
-    /// There is no answer, it is no success, or longer than `maxDocumentBytes`.
-    pub(crate) async fn fetch_document(
-        &self,
-        url: &Url,
-        known: &Validators,
-    ) -> Result<Option<Fetched>, String> {
-        let mut headers = HeaderMap::new();
-        if self.base.as_ref().is_some_and(|base| base.origin() == url.origin()) {
-            headers.clone_from(&self.headers);
-        }
-        headers.insert(
-            ACCEPT,
-            HeaderValue::from_static("application/yaml, application/json, text/plain, */*;q=0.5"),
-        );
-        headers.insert(ACCEPT_ENCODING, HeaderValue::from_static("identity"));
-        headers.extend(known.etag.clone().map(|etag| (IF_NONE_MATCH, etag)));
-        headers.extend(known.modified.clone().map(|modified| (IF_MODIFIED_SINCE, modified)));
-        let method = ::http::Method::GET;
-        let request = Outgoing { method, url: url.clone(), headers, body: None, shows_certificate: false };
-        let until = Instant::now() + self.config.connect_timeout;
-        let retries = Retries { most: 1, is_idempotent: true, until };
-        let fetching = async {
-            let response = self.http.send(&request, retries).await?;
-            let (status, headers) = (response.status(), response.headers().clone());
-            if status == StatusCode::NOT_MODIFIED {
-                return Ok(None);
-            }
-            if !status.is_success() {
-                return Err(CallError::BadAnswer(format!("HTTP {}", status.as_u16())));
-            }
-            let text = String::from_utf8(http::read(response, self.config.max_document_bytes).await?)
-                .map_err(|_| CallError::BadAnswer("it is no text in UTF-8".to_owned()))?;
-            let header = |name| headers.get(name).cloned();
-            let validators = Validators {
-                etag: header(::http::header::ETAG),
-                modified: header(::http::header::LAST_MODIFIED),
-            };
-            Ok(Some(Fetched { text, validators }))
-        };
-        match tokio::time::timeout_at(until.into(), fetching).await {
-            Ok(fetched) => fetched.map_err(|error: CallError| match error {
-                CallError::TooLarge(most) => format!("it has more than {most} bytes; see `maxDocumentBytes`"),
-                CallError::BadAnswer(why) | CallError::Unreachable(why) => why,
-                CallError::Refused(why) => format!("{why}; `allowPrivate: true` allows private addresses"),
-                other => other.to_string(),
-            }),
-            Err(_) => Err("no answer in time".to_owned()),
-        }
     }
 
     /// The server of the operation.

@@ -21,7 +21,8 @@ pub struct PendingCall {
     pub(super) connection: Arc<Connection>,
     pub(super) request: RpcRequest,
     pub(super) response: PendingResponse,
-    pub(super) sending: AbortHandle,
+    /// The task that sends it over HTTP.
+    pub(super) sending: Option<AbortHandle>,
     pub(super) timer: Timer,
     /// The moment of the request.
     pub(super) mark: Mark,
@@ -43,7 +44,9 @@ impl PendingCall {
     /// not wait for a response.
     pub async fn cancel(self) {
         if self.engine.is_stateless() && self.connection.transport.is_http() {
-            self.sending.abort();
+            if let Some(sending) = &self.sending {
+                sending.abort();
+            }
             self.connection.transport.cancel(&self.request.id);
         } else {
             self.connection.cancel(&self.request.id).await;

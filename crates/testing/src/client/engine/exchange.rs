@@ -191,12 +191,17 @@ impl Engine {
         Ok((connection, pending))
     }
 
-    /// As [`Engine::begin`], but sends in a task: over HTTP sending ends when the response begins, which may be never.
+    /// As [`Engine::begin`], but over HTTP it sends in a task, which is returned: sending ends when the response begins, which may be never.
     pub(in crate::client) async fn begin_in_background(
         &self,
         request: &RpcRequest,
-    ) -> Result<(Arc<Connection>, PendingResponse, AbortHandle), ClientError> {
+    ) -> Result<(Arc<Connection>, PendingResponse, Option<AbortHandle>), ClientError> {
         let connection = self.connection()?;
+        if !connection.transport.is_http() {
+            // At once: nothing that is sent later may overtake it, such as its cancellation.
+            let (connection, pending) = self.begin(request).await?;
+            return Ok((connection, pending, None));
+        }
         let outgoing = self.outgoing(&connection, request, true).await;
         let pending = connection.pending.register(&request.id);
         let (sender, id) = (connection.clone(), request.id.clone());
@@ -205,7 +210,7 @@ impl Engine {
                 sender.pending.deliver(&id, Err(error));
             }
         });
-        Ok((connection, pending, sending.abort_handle()))
+        Ok((connection, pending, Some(sending.abort_handle())))
     }
 
     /// Sends text as it is. Returns the response to the id in the text, or one without an id.
