@@ -14,8 +14,8 @@ use super::{
 const MOST_FINDINGS: usize = 1_000;
 /// Work on a document: about so many bytes to read and write, and so many for each byte of its text. Operations may share schemas, so
 /// that a short document describes much.
-const WORK: usize = 256 << 20;
-const WORK_FACTOR: usize = 100;
+const WORK: usize = 64 << 20;
+const WORK_FACTOR: usize = 32;
 
 /// Versions that differ in meaning.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
