@@ -23,6 +23,11 @@ use gatewright_demo::{App as DemoApp, Dataset};
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
 
+/// Both servers allocate as the binary does (docs/adr/0007).
+#[cfg(all(target_os = "linux", target_env = "gnu"))]
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 fn main() -> ExitCode {
     let mut args = std::env::args().skip(1);
     match args.next().as_deref() {

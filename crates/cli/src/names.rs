@@ -18,6 +18,7 @@ use gatewright_core::{
     hidden_in, rmcp::model::Tool, show_hidden,
 };
 use gatewright_findings::{Finding, escape, nearest, printable};
+use gatewright_policy::{CallerName, CallerNameKind};
 use tokio::sync::{broadcast::error::RecvError, watch};
 use tokio_util::sync::CancellationToken;
 
@@ -44,6 +45,7 @@ pub fn unknown(config: &Config, registry: Option<&Registry>) -> Vec<Finding> {
     names.scopes();
     names.endpoints();
     names.api_keys();
+    names.policies();
     names.found
 }
 
@@ -342,6 +344,39 @@ impl Names<'_> {
             found.push(Finding::new("/approvals/approvers", problem));
         }
         self.found.append(&mut found);
+    }
+
+    /// Scopes, clients and endpoints that policies name: a rule about none of them never matches.
+    fn policies(&mut self) {
+        let Some(engine) = &self.config.policy_files.engine else { return };
+        let (auth, endpoints) = (&self.config.auth, &self.config.endpoints);
+        let grantable = (auth.mode == Mode::Orchestrated).then(|| auth.grantable());
+        for CallerName { file, line, kind, name } in engine.caller_names() {
+            let problem = match kind {
+                CallerNameKind::Scope if grantable.as_ref().is_some_and(|known| !known.allows(&name)) => {
+                    let meant = did_you_mean(&name, auth.scopes.keys().map(String::as_str));
+                    format!("`{name}` is not one of `auth.scopes`, so no token can have it{meant}")
+                }
+                CallerNameKind::Endpoint if name == MAIN_ENDPOINT => {
+                    "callers of the main endpoint have none: write `!(principal has endpoint)`".to_owned()
+                }
+                CallerNameKind::Endpoint if !endpoints.contains_key(&name) => {
+                    let meant = did_you_mean(&name, endpoints.keys().map(String::as_str));
+                    format!("there is no endpoint `{name}`{meant}")
+                }
+                // Others may register.
+                CallerNameKind::Client if auth.clients.iter().all(|known| known.client_id != name) => {
+                    let Some(near) =
+                        nearest(&name, auth.clients.iter().map(|known| known.client_id.as_str()))
+                    else {
+                        continue;
+                    };
+                    format!("there is no client `{name}` in `auth.clients`; did you mean `{near}`?")
+                }
+                CallerNameKind::Scope | CallerNameKind::Endpoint | CallerNameKind::Client => continue,
+            };
+            self.found.push(Finding::new("/policies", format!("{file}:{line}: {problem}")));
+        }
     }
 
     /// Tools that nobody can call, because they need scopes that the server does not know.

@@ -1,6 +1,6 @@
 //! Names in the configuration of things that do not exist.
 
-use std::process::Command;
+use std::{path::Path, process::Command};
 
 use serde_json::Value;
 
@@ -29,7 +29,12 @@ async fn a_misspelt_tool_is_logged_once_with_the_nearest_name_and_counted_in_rea
 /// Exit code and findings or warnings of a check, as lines and paths with the problem.
 pub fn check(text: &str, arguments: &[&str], kind: &str) -> (i32, Vec<(u64, String, String)>) {
     let folder = tempfile::tempdir().unwrap();
-    let file = folder.path().join("gatewright.yaml");
+    check_in(folder.path(), text, arguments, kind)
+}
+
+/// As [`check`], in a folder that may have other files.
+fn check_in(folder: &Path, text: &str, arguments: &[&str], kind: &str) -> (i32, Vec<(u64, String, String)>) {
+    let file = folder.join("gatewright.yaml");
     std::fs::write(&file, text).unwrap();
     let output =
         Command::new(gatewright()).args(["check", "--json"]).args(arguments).arg(&file).output().unwrap();
@@ -114,6 +119,42 @@ fn scopes_that_the_server_does_not_know_are_found_where_tools_and_approvals_need
     assert!(of("approvals.approvers").contains("did you mean `approver`?"));
     let tools = of("apps.crm");
     assert!(tools.contains("`accounts_create`, need the scope `crm:write`"), "{tools}");
+}
+
+#[test]
+fn scopes_clients_and_endpoints_that_conditions_of_policies_misspell_are_found_with_file_and_line() {
+    let folder = tempfile::tempdir().unwrap();
+    let policies = r#"permit (principal, action, resource)
+when { principal.scopes.contains("crm:reed") };
+@ask("Sure?") @approvers("aprover") permit (principal, action, resource)
+when { ["crm:read", "crm:wirte"].containsAny(principal.scopes) };
+permit (principal, action, resource)
+when { principal has client && principal.client == "robbot" };
+permit (principal, action, resource)
+when { principal has endpoint && ["sales", "sails"].contains(principal.endpoint) };
+permit (principal, action, resource)
+when { principal has endpoint && principal.endpoint == "main" };
+permit (principal, action, resource)
+when { principal.scopes.contains("crm:read") && principal has client && principal.client == "https://else.example/client" };
+"#;
+    std::fs::write(folder.path().join("rules.cedar"), policies).unwrap();
+    let text = "apps:\n  crm: { builtin: crm }\nendpoints: { sales: { apps: [crm] } }\npolicies: [rules.cedar]\nauth:\n  mode: orchestrated\n  \
+                scopes: { 'crm:read': Read, 'crm:write': Write, approver: Approve }\n  \
+                clients: [{ clientId: robot, redirectUris: ['http://127.0.0.1/callback'] }]\n";
+    let (code, found) = check_in(folder.path(), text, &["--offline"], "warnings");
+    let found: Vec<_> = found.iter().map(|(_, path, problem)| (path.as_str(), problem.as_str())).collect();
+    let expected = [
+        ("rules.cedar:2: `crm:reed` ", "did you mean `crm:read`?"),
+        ("rules.cedar:3: `aprover` ", "did you mean `approver`?"),
+        ("rules.cedar:4: `crm:wirte` ", "did you mean `crm:write`?"),
+        ("rules.cedar:6: there is no client `robbot`", "did you mean `robot`?"),
+        ("rules.cedar:8: there is no endpoint `sails`", "did you mean `sales`?"),
+        ("rules.cedar:10: ", "write `!(principal has endpoint)`"),
+    ];
+    assert_eq!((code, found.len()), (0, expected.len()), "{found:#?}");
+    for ((path, problem), (place, advice)) in found.iter().zip(expected) {
+        assert!(*path == "policies" && problem.starts_with(place) && problem.ends_with(advice), "{problem}");
+    }
 }
 
 #[test]
