@@ -1,8 +1,9 @@
 //! `gatewright demo`: a complete server with sample apps, and a tour of commands to paste.
 
-use std::process::ExitCode;
+use std::{net::TcpListener, process::ExitCode};
 
 use data_encoding::HEXLOWER;
+use gatewright::AdminConfig;
 use gatewright_auth::{
     AuthConfig, Entropy as _, SystemEntropy,
     config::{ClientConfig, LocalConfig, LoginMethod, Mode},
@@ -71,19 +72,29 @@ pub async fn run(args: DemoArgs) -> anyhow::Result<ExitCode> {
     if let Some(secret) = &secret {
         config.auth = auth(secret);
     }
+    config.admin = Some(AdminConfig { port: console_port(args.port), ..AdminConfig::default() });
     let stop = stop_signal()?;
+    guard::check_address(&config)?;
     let (guard, builder) = guard::open(&config, None).await?;
     let starter = AppStarter::new(guard.user_tokens().clone());
     let running = gateway::start_with(&config, &starter, builder, &[]).await?;
     let server = guard::listen(guard, &running).await?;
     let tools = running.gateway().registry().operator_snapshot().tools.len();
     let base = format!("http://{}", server.local_addr());
-    let tour = tour(&base, &config.http.path, tools, secret.as_deref());
+    let console = server.admin_addr().map(|address| format!("http://{address}/console"));
+    let tour = tour(&base, &config.http.path, console.as_deref(), tools, secret.as_deref());
     // The reader of standard output may be gone; the server continues.
     let _ = outln!("{tour}");
     server.serve(stop).await;
     running.stop().await;
     Ok(ExitCode::SUCCESS)
+}
+
+/// The usual port of the console, or a free one where that is taken or the demo itself listens on a free one.
+fn console_port(of_demo: u16) -> u16 {
+    let usual = AdminConfig::default();
+    let is_free = of_demo != 0 && TcpListener::bind((usual.host, usual.port)).is_ok();
+    if is_free { usual.port } else { 0 }
 }
 
 fn random_secret() -> String {
@@ -93,7 +104,8 @@ fn random_secret() -> String {
 }
 
 /// Lines to paste. With `secret`, they get a token first.
-fn tour(base: &str, path: &str, tools: usize, secret: Option<&str>) -> String {
+fn tour(base: &str, path: &str, console: Option<&str>, tools: usize, secret: Option<&str>) -> String {
+    let console = console.map(|url| format!("\n  Console        {url}")).unwrap_or_default();
     let (url, revision) = (format!("{base}{path}"), Revision::LATEST.as_str());
     let (token, bearer) = match secret {
         None => (String::new(), ""),
@@ -113,7 +125,7 @@ fn tour(base: &str, path: &str, tools: usize, secret: Option<&str>) -> String {
 Gatewright is serving {tools} tools of three sample apps (crm, billing, support) in code mode.
 
   MCP endpoint   {url}
-  Web page       {base}/
+  Web page       {base}/{console}
 
 Paste these lines into another terminal:
 {token}

@@ -31,6 +31,9 @@ pub async fn run(mut args: ServeArgs) -> anyhow::Result<ExitCode> {
         check_endpoint(&config, endpoint)?;
     }
     let stop = stop_signal()?;
+    if !args.stdio {
+        guard::check_address(&config)?;
+    }
     let (guard, builder) = guard::open(&config, config.telemetry.collector()?).await?;
     let starter = AppStarter::new(guard.user_tokens().clone());
     let running = gateway::start_with(&config, &starter, builder, &own_files).await?;

@@ -1,5 +1,7 @@
 //! The guard of a configuration, its errors, and the first login.
 
+use std::net::{SocketAddr, TcpListener};
+
 use gatewright::{
     Builder, Guard, GuardError, GuardedServer, Running, auth::FirstUser, operator::telemetry::OtlpConfig,
 };
@@ -20,16 +22,29 @@ pub async fn open(config: &Config, otlp: Option<OtlpConfig>) -> anyhow::Result<(
 /// An address is taken, or the configuration, the token store or the certificate cannot be used.
 pub async fn listen(guard: Guard, running: &Running) -> anyhow::Result<GuardedServer> {
     let server = guard.bind(running).await.map_err(|error| match error {
-        GuardError::Listen { address, source } => anyhow::anyhow!(
-            "cannot listen on {address}: {source}; choose another port with `--port` or `http.port`, or another address with `--host` or \
-             `http.host`"
-        ),
+        GuardError::Listen { address, source } => cannot_listen(address, &source),
         other => explain(other),
     })?;
     if let Some(first) = server.authorization_server().and_then(|auth| auth.first_user()) {
         print_first_user(first);
     }
     Ok(server)
+}
+
+/// Checks that the address of the configuration can be listened on, before apps are started for nothing.
+///
+/// # Errors
+/// It is taken, or is no address of this machine.
+pub fn check_address(config: &Config) -> anyhow::Result<()> {
+    let address = SocketAddr::new(config.http.host, config.http.port);
+    TcpListener::bind(address).map(drop).map_err(|error| cannot_listen(address, &error))
+}
+
+fn cannot_listen(address: SocketAddr, why: &std::io::Error) -> anyhow::Error {
+    anyhow::anyhow!(
+        "cannot listen on {address}: {why}; choose another port with `--port` or `http.port`, or another address with `--host` or \
+         `http.host`"
+    )
 }
 
 /// Reports a bad configuration as one.

@@ -12,6 +12,7 @@ use crate::support::gatewright;
 struct Demo {
     child: Child,
     url: String,
+    console: String,
     /// The lines that a person would paste, up to those that need another program.
     lines: String,
 }
@@ -39,9 +40,11 @@ impl Demo {
         let mut printed = BufReader::new(child.stdout.take().unwrap()).lines().map(Result::unwrap);
         let line = printed.find(|line| line.contains("MCP endpoint")).unwrap();
         let url = line.split_whitespace().last().unwrap().to_owned();
+        let console = printed.find(|line| line.contains("Console")).unwrap();
+        let console = console.split_whitespace().last().unwrap().to_owned();
         let tour = printed.skip_while(|line| !line.starts_with("Paste these lines")).skip(1);
         let lines: Vec<String> = tour.take_while(|line| !line.contains("# Connect Claude Code")).collect();
-        Self { child, url, lines: lines.join("\n") }
+        Self { child, url, console, lines: lines.join("\n") }
     }
 
     /// Pastes `lines` into a shell that knows `gatewright`.
@@ -72,6 +75,14 @@ fn went_well(output: &Output) {
 fn the_tour_works_when_it_is_pasted() {
     let demo = Demo::start(&[]);
     went_well(&demo.paste(&demo.lines));
+}
+
+#[tokio::test]
+async fn the_demo_has_a_console_and_prints_its_address() {
+    let demo = Demo::start(&[]);
+    let page = reqwest::get(&demo.console).await.unwrap();
+    assert_eq!(page.status(), 200);
+    assert!(page.text().await.unwrap().contains("gatewright-demo"));
 }
 
 #[test]

@@ -159,6 +159,21 @@ fn a_port_in_use_is_told_with_the_option_that_takes_another() {
 }
 
 #[test]
+fn serve_starts_no_app_when_its_port_is_in_use() {
+    let taken = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = taken.local_addr().unwrap().port();
+    let folder = tempfile::tempdir().unwrap();
+    let (config, mark) = (folder.path().join("gatewright.yaml"), folder.path().join("started"));
+    let text =
+        format!("http: {{ port: {port} }}\napps:\n  x: {{ command: touch, args: ['{}'] }}\n", mark.display());
+    std::fs::write(&config, text).unwrap();
+    let output = Command::new(gatewright()).args(["serve", "--config"]).arg(&config).output().unwrap();
+    let text = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(1), "{text}");
+    assert!(text.contains(&port.to_string()) && text.contains("`--port`") && !mark.exists(), "{text}");
+}
+
+#[test]
 fn a_file_that_does_not_parse_is_named_without_the_parser_s_own_words() {
     let mut file = tempfile::Builder::new().suffix(".yaml").tempfile().unwrap();
     file.write_all(b"# mine\ntasks: *nowhere\n").unwrap();
