@@ -199,12 +199,14 @@ pub(crate) fn row(entry: &Entry, longest: Duration) -> Markup {
 
 fn row_of(Entry { id, execution }: &Entry, longest: Duration, instance: Option<&str>) -> Markup {
     let calls = execution.calls.len() + execution.more_calls;
+    let name = text::line(named_after(execution), 100);
     html! {
         li data-id=(id) {
-            @if *id > 0 { a.name href=(format!("/console/calls/{id}")) { (text::line(&execution.tool, 100)) } }
-            @else { span.name { (text::line(&execution.tool, 100)) } }
+            @if *id > 0 { a.name href=(format!("/console/calls/{id}")) { (name) } }
+            @else { span.name { (name) } }
             span.facts {
                 (ending(&execution.ending))
+                @if *named_after(execution) != *execution.tool { span.tag { (text::line(&execution.tool, 100)) } }
                 span { (text::duration(execution.duration)) }
                 span { (text::count(calls, "call")) }
                 span.soft { (time(execution.started)) }
@@ -213,6 +215,14 @@ fn row_of(Entry { id, execution }: &Entry, longest: Duration, instance: Option<&
             }
             (waterfall::strip(&execution.calls, execution.duration, longest))
         }
+    }
+}
+
+/// The tool that a row is named after: the one that `codecall:invoke` called, else the one that the client called.
+fn named_after(execution: &Execution) -> &str {
+    match execution.calls.as_slice() {
+        [call] if execution.is_meta && execution.script.is_none() && execution.more_calls == 0 => &call.tool,
+        _ => &execution.tool,
     }
 }
 

@@ -63,6 +63,18 @@ async fn calls_are_chosen_by_app_tool_caller_status_and_time() {
 }
 
 #[tokio::test]
+async fn a_row_of_invoke_is_named_after_the_tool_that_it_called() {
+    let site = site().await;
+    let invoke = |calls| Execution { is_meta: true, calls, ..execution("codecall:invoke") };
+    site.history.record(&invoke(vec![call("crm:users_list", "ok")]));
+    let text = site.get("/console/calls").await.text;
+    assert!(text.contains(">crm:users_list</a>") && text.contains(">codecall:invoke</span>"), "{text}");
+    site.history.record(&invoke(vec![]));
+    let text = site.get("/console/calls").await.text;
+    assert!(text.contains(">codecall:invoke</a>"), "{text}");
+}
+
+#[tokio::test]
 async fn all_rows_are_drawn_on_one_scale() {
     let site = site().await;
     for ms in [10, 40] {
