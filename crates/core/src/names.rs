@@ -52,9 +52,20 @@ pub fn nearest_name<'n>(name: &str, candidates: impl IntoIterator<Item = &'n str
     if name.len() > LONGEST_NAME {
         return None;
     }
-    let near = candidates.into_iter().map(|candidate| (strsim::jaro_winkler(name, candidate), candidate));
+    let near = candidates.into_iter().map(|candidate| (likeness(name, candidate), candidate));
     let best = near.max_by(|a, b| a.0.total_cmp(&b.0).then_with(|| b.1.cmp(a.1)))?;
     (best.0 >= ENOUGH).then_some(best.1)
+}
+
+/// The likeness of two names, from 0 to 1. Short ones that differ by one letter, or by two that are swapped, are near.
+fn likeness(name: &str, candidate: &str) -> f64 {
+    const SHORT: std::ops::RangeInclusive<usize> = 3..=8;
+    let likeness = strsim::jaro_winkler(name, candidate);
+    let are_short = SHORT.contains(&name.len()) && SHORT.contains(&candidate.len());
+    match are_short && strsim::osa_distance(name, candidate) == 1 {
+        true => likeness.max(0.8),
+        false => likeness,
+    }
 }
 
 /// The spelling without characters that some APIs refuse.
@@ -112,6 +123,20 @@ mod tests {
         for plain in ["doc://1", "doc://host:80/1", "mailto:a", "doc:///a:b", "doc"] {
             assert_eq!(qualified(plain), None, "{plain}");
         }
+    }
+
+    #[test]
+    fn short_names_with_one_wrong_or_two_swapped_letters_are_near() {
+        let apps = ["git", "files", "db", "calendar"];
+        for (name, expected) in [
+            ("gti", Some("git")),
+            ("gut", Some("git")),
+            ("filse", Some("files")),
+            ("calender", Some("calendar")),
+        ] {
+            assert_eq!(nearest_name(name, apps), expected, "{name}");
+        }
+        assert_eq!((nearest_name("xyz", apps), nearest_name("gx", apps)), (None, None));
     }
 
     #[test]
