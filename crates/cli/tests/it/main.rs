@@ -109,6 +109,8 @@ mod production;
 #[cfg(test)]
 mod production_check;
 #[cfg(test)]
+mod quickstart_testing;
+#[cfg(test)]
 mod recorded;
 #[cfg(test)]
 mod refusals;
