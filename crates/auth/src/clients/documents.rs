@@ -18,10 +18,9 @@ use crate::{
 
 use super::{
     client::{AuthMethod, OAuthClient, Origin},
-    metadata::{ClientMetadata, MetadataError},
+    metadata::{ClientMetadata, MAX_METADATA_BYTES, MetadataError},
 };
 
-const MAX_BYTES: usize = 16 * 1024;
 const MAX_DOCUMENTS: usize = 1_000;
 /// Part of a host's fetches that one network may use up, as a divisor.
 const NETWORK_SHARE: u64 = 3;
@@ -191,7 +190,7 @@ impl Documents {
             }
         }
         ctx.limit("fetch-host", &[host], limit).await.map_err(unavailable)?;
-        let fetched = self.fetcher.get(id, MAX_BYTES).await.map_err(|error| {
+        let fetched = self.fetcher.get(id, MAX_METADATA_BYTES).await.map_err(|error| {
             tracing::info!(client.id = id, %error, "a client document could not be fetched");
             let invalid = OAuthError::invalid_client();
             if error.is_temporary() {

@@ -17,6 +17,8 @@ use crate::{
 
 use super::client::{AuthMethod, OAuthClient, Origin};
 
+/// Bytes of the metadata of one client, in a registration or a document.
+pub(super) const MAX_METADATA_BYTES: usize = 16 * 1024;
 /// Characters of a name. Pages show the first 80.
 const MAX_NAME_CHARS: usize = 200;
 /// Bytes of any other text.
@@ -150,6 +152,9 @@ fn bounded(name: &str, text: &str) -> Result<String, MetadataError> {
 impl ClientMetadata {
     /// Reads a JSON object.
     pub(crate) fn parse(body: &[u8]) -> Result<Self, MetadataError> {
+        if body.len() > MAX_METADATA_BYTES {
+            return Err(MetadataError::field("the metadata must not be longer than 16 KiB"));
+        }
         let fields = json::object(body).map(Fields).map_err(|why| match why {
             NotAnObject::Malformed => MetadataError::field("the metadata must be a JSON object"),
             NotAnObject::Repeated => MetadataError::field("the metadata must not name a member twice"),

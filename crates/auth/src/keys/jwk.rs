@@ -14,6 +14,11 @@ use serde::{Deserialize, Serialize};
 
 use crate::crypto::{b64, sha256, unb64};
 
+/// Bytes of a `kid`, and of an entry of `key_ops`.
+const MAX_NAME_BYTES: usize = 512;
+/// Entries of `key_ops`. RFC 7517 §4.3 has eight values.
+const MAX_OPERATIONS: usize = 16;
+
 /// A signature algorithm, by its JOSE name.
 #[expect(missing_docs, reason = "each is its JOSE name (RFC 7518 §3.1, RFC 8037)")]
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, schemars::JsonSchema)]
@@ -50,6 +55,9 @@ pub enum KeyError {
     /// Its `use` or `key_ops` is for something else.
     #[error("is not for signatures, by its `use` or `key_ops`")]
     NotForSignatures,
+    /// A part is longer than that of any supported key.
+    #[error("has a part that is longer than those of supported keys, which are RSA keys of up to 8192 bits")]
+    TooLong,
     /// The parts do not make a key.
     #[error("is damaged: its parts do not make a key")]
     Damaged,
@@ -176,6 +184,16 @@ impl Jwk {
     fn may_verify(&self) -> bool {
         self.usage.as_deref().is_none_or(|usage| usage == "sig")
             && self.key_ops.as_ref().is_none_or(|all| all.iter().any(|one| one == "verify" || one == "sign"))
+    }
+
+    /// Returns `true` if no public part is longer than that of any supported key, in base64url: RSA has up to 8192 bits, EC up to 384.
+    fn is_bounded(&self) -> bool {
+        let parts =
+            [(&self.n, 1400), (&self.e, 16), (&self.x, 64), (&self.y, 64), (&self.kid, MAX_NAME_BYTES)];
+        parts.into_iter().all(|(part, most)| part.as_ref().is_none_or(|part| part.len() <= most))
+            && self.key_ops.as_ref().is_none_or(|all| {
+                all.len() <= MAX_OPERATIONS && all.iter().all(|one| one.len() <= MAX_NAME_BYTES)
+            })
     }
 
     /// Returns the algorithm of the key: its `alg`, or the default of its type.
@@ -350,6 +368,9 @@ impl VerifyingKey {
     /// See [`KeyError`].
     pub fn from_jwk(jwk: &Jwk) -> Result<Self, KeyError> {
         let algorithm = jwk.algorithm()?;
+        if !jwk.is_bounded() {
+            return Err(KeyError::TooLong);
+        }
         if !jwk.may_verify() {
             return Err(KeyError::NotForSignatures);
         }

@@ -7,6 +7,7 @@ use axum::{
     extract::{Path, State},
     response::{IntoResponse, Response},
 };
+use gatewright_core::Portion;
 use http::{Request, StatusCode, request::Parts};
 use secrecy::ExposeSecret as _;
 use serde_json::{Value, json};
@@ -19,6 +20,7 @@ use crate::{
     error::{OAuthError, no_store},
     error_codes::Code,
     grants::Revocation,
+    net::ClientAddress,
     store::Key,
     tuning::REGISTRATION_WINDOW,
     web::params::{bearer, has_type, read_body},
@@ -100,6 +102,33 @@ async fn read_metadata(services: &Services, parts: &Parts, body: Body) -> Result
     Ok(metadata)
 }
 
+/// Counts a registration by `caller`. Where anyone may register, one network gets a quarter of those that are left for the day.
+async fn count_registration(ctx: &Context, caller: ClientAddress) -> Result<(), OAuthError> {
+    let (all, most) = (Key::single("registrations"), ctx.config.dcr.most_per_day);
+    if ctx.config.dcr.initial_access_token.is_none() {
+        let record = ctx.store.get(&all).await?.unwrap_or_default();
+        let counted =
+            std::str::from_utf8(&record).ok().and_then(|text| text.parse::<u64>().ok()).unwrap_or(0);
+        let free = bounded(most.saturating_sub(counted.saturating_add(1)));
+        for (network, times) in caller.networks().filter(|_| counted < most) {
+            let key = Key::named("registrations", &[&network.to_string()]);
+            let own = ctx.store.hit(&key, REGISTRATION_WINDOW).await?;
+            if !Portion::QuarterOfFree.allows(bounded(own.count - 1), bounded(times), 1, free) {
+                return Err(OAuthError::too_many(own.resets_in));
+            }
+        }
+    }
+    let hit = ctx.store.hit(&all, REGISTRATION_WINDOW).await?;
+    match hit.count > most {
+        true => Err(OAuthError::too_many(hit.resets_in).with_status(StatusCode::SERVICE_UNAVAILABLE)),
+        false => Ok(()),
+    }
+}
+
+fn bounded(number: u64) -> usize {
+    usize::try_from(number).unwrap_or(usize::MAX)
+}
+
 async fn create(services: &Services, parts: &Parts, body: Body) -> Result<Response, OAuthError> {
     let ctx = &services.ctx;
     check_enabled(ctx)?;
@@ -114,10 +143,7 @@ async fn create(services: &Services, parts: &Parts, body: Body) -> Result<Respon
     let metadata = read_metadata(services, parts, body).await?;
     let mut client = metadata.into_client(id, AuthMethod::ClientSecretBasic, Origin::Registered)?;
     check_grants(ctx, &client)?;
-    let all = ctx.store.hit(&Key::single("registrations"), REGISTRATION_WINDOW).await?;
-    if all.count > ctx.config.dcr.most_per_day {
-        return Err(OAuthError::too_many(all.resets_in).with_status(StatusCode::SERVICE_UNAVAILABLE));
-    }
+    count_registration(ctx, ip).await?;
     let management = ctx.new_secret();
     client.management = Some(sha256_hex(&management));
     client.issued_s = ctx.clock.now_s();

@@ -209,3 +209,30 @@ async fn metadata_that_is_not_sent_as_json_is_refused() {
         }
     }
 }
+
+#[tokio::test]
+async fn a_registration_is_no_longer_than_a_client_document_may_be() {
+    let site = Site::with(json!({"dcrEnabled": true})).await;
+    let key = gatewright_auth::keys::Jwk::generate(gatewright_auth::keys::Algorithm::ES256).unwrap().public();
+    let with_key = |member: &str, value: Value| {
+        let mut key = serde_json::to_value(&key).unwrap();
+        key[member] = value;
+        json!({"redirect_uris": ["https://n.example/cb"], "jwks": {"keys": [key]}}).to_string()
+    };
+    assert_eq!(register(&site, &with_key("kid", json!("k"))).await.status, 201);
+    let uris: Vec<String> = (0..9).map(|n| format!("https://n.example/{n}{}", "x".repeat(2000))).collect();
+    for (body, field) in [
+        (json!({"redirect_uris": uris}).to_string(), "the metadata"),
+        (
+            json!({"redirect_uris": ["https://n.example/cb"], "x": "y".repeat(16 * 1024)}).to_string(),
+            "the metadata",
+        ),
+        (with_key("kid", json!("k".repeat(513))), "jwks"),
+        (with_key("x", json!("A".repeat(65))), "jwks"),
+        (with_key("key_ops", json!(vec!["verify"; 17])), "jwks"),
+    ] {
+        let answer = register(&site, &body).await;
+        assert_eq!(answer.error(), "invalid_client_metadata", "{body}: {}", answer.text);
+        assert!(answer.json()["error_description"].as_str().unwrap().starts_with(field), "{}", answer.text);
+    }
+}

@@ -325,3 +325,32 @@ async fn a_client_that_registers_itself_gets_no_tokens_without_a_user() {
     assert_eq!(site.send(request).await.status, 200);
     assert_ne!(secret, SECRET);
 }
+
+#[tokio::test]
+async fn one_network_gets_a_part_of_the_registrations_of_a_day_and_others_still_register() {
+    let body = r#"{"redirect_uris":["https://n.example/cb"],"token_endpoint_auth_method":"none"}"#;
+    let from = async |site: &Site, ip: &str| {
+        let request = Request::post("/oauth/register").header("content-type", "application/json");
+        let request = request.header("authorization", "Bearer let-me-in").body(Body::from(body)).unwrap();
+        site.send_from(ip, request).await.status.as_u16()
+    };
+    let site = dcr(json!({"dcr": {"mostPerDay": 100}})).await;
+    let mut registered = 0;
+    while from(&site, "192.0.2.1").await == 201 {
+        registered += 1;
+    }
+    assert!((10..=25).contains(&registered), "{registered} of 100");
+    assert_eq!(from(&site, "192.0.2.1").await, 429);
+    assert_eq!(from(&site, "198.51.100.1").await, 201);
+    for n in 2..200 {
+        registered += usize::from(from(&site, &format!("198.51.100.{n}")).await == 201);
+    }
+    assert_eq!((registered + 1, from(&site, "203.0.113.1").await), (100, 503), "the day's are used up");
+    site.clock.advance(std::time::Duration::from_secs(86_401));
+    assert_eq!(from(&site, "192.0.2.1").await, 201);
+
+    let site = dcr(json!({"dcr": {"mostPerDay": 100, "initialAccessToken": "let-me-in"}})).await;
+    for _ in 0..100 {
+        assert_eq!(from(&site, "192.0.2.1").await, 201, "whoever has the token may have them all");
+    }
+}
