@@ -10,17 +10,12 @@ use axum::{
     routing::get,
 };
 use gatewright_core::{ApprovalDuration, ApprovalStore, Approver, CannotDecide, RecordsError};
-use http::{HeaderMap, Request, StatusCode, request::Parts};
+use http::{Request, StatusCode, request::Parts};
 
 use crate::{
     pages::{self, ApprovalsPage},
     records::{AuthorizationRequest, Session},
-    server::{
-        AuthorizationServer, Services,
-        flow::{Step, advance},
-        router::below_issuer,
-        services::APPROVALS_PATH,
-    },
+    server::{AuthorizationServer, Services, flow::begin, router::below_issuer, services::APPROVALS_PATH},
     web::{
         params::{Params, read_form},
         responses::{bad_request, error_page, page, redirect, store_page},
@@ -68,7 +63,7 @@ impl ApprovalPages {
             .map_err(error_page)?;
         match self.services.sessions.current(&parts.headers).await.map_err(store_page)? {
             Some((id, session)) => self.list(&id, &session, None).await,
-            None => self.sign_in(&parts.headers).await,
+            None => self.sign_in(parts).await,
         }
     }
 
@@ -124,17 +119,11 @@ impl ApprovalPages {
     }
 
     /// Signs the user in, which leads back to the page.
-    async fn sign_in(&self, headers: &HeaderMap) -> Result<Response, Response> {
-        let Services { ctx, authorizations, .. } = &*self.services;
-        let browser = authorizations.browser_cookie(headers);
-        let now_ms = ctx.clock.now_ms();
-        let request = AuthorizationRequest::of_page("your approvals", APPROVALS_PATH, &browser.value, now_ms);
-        let id = ctx.new_secret();
-        authorizations.save(&id, None, &request).await.map_err(store_page)?;
-        let step = Step { id: &id, browser: &browser.value, silent: false, status: StatusCode::FOUND };
-        let mut response = advance(&self.services, step, request).await;
-        authorizations.set_browser_cookie(&browser, &mut response);
-        Ok(response)
+    async fn sign_in(&self, parts: &Parts) -> Result<Response, Response> {
+        let now_ms = self.services.ctx.clock.now_ms();
+        let request =
+            |browser: &str| AuthorizationRequest::of_page("your approvals", APPROVALS_PATH, browser, now_ms);
+        begin(&self.services, parts, request).await
     }
 }
 

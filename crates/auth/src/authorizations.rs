@@ -3,6 +3,7 @@
 use std::{sync::Arc, time::Duration};
 
 use axum::{body::Body, response::Response};
+use gatewright_core::Claimant;
 use http::{HeaderMap, HeaderValue, StatusCode, header, request::Parts};
 
 use crate::{
@@ -10,7 +11,7 @@ use crate::{
     crypto::{b64, derive, same, sha256_hex},
     error::OAuthError,
     net::ClientAddress,
-    pending_quota::PendingQuota,
+    quota::Quota,
     records::AuthorizationRequest,
     store::{Key, StoreError},
     tuning::{BROWSER_COOKIE_S, RATE_WINDOW},
@@ -19,6 +20,11 @@ use crate::{
         responses::{bad_request, error_page, page, store_page},
     },
 };
+
+/// Bytes of requests under way, for all networks: some 10 KB are written before anybody has signed in.
+const MAX_BYTES: usize = 32 * 1024 * 1024;
+/// Bytes of a record besides its text, and of a login at a provider.
+const OVERHEAD: usize = 512;
 
 /// An authorization request as the store has it.
 pub(crate) struct Stored {
@@ -48,13 +54,13 @@ pub(crate) struct Authorizations {
     ctx: Arc<Context>,
     /// Key of the values that prove a form to be ours.
     csrf_key: [u8; 32],
-    quota: PendingQuota,
+    quota: Quota,
 }
 
 impl Authorizations {
     pub(crate) fn new(ctx: Arc<Context>) -> Self {
         let csrf_key = ctx.sealer.root_for("csrf");
-        Self { ctx, csrf_key, quota: PendingQuota::default() }
+        Self { ctx, csrf_key, quota: Quota::new(MAX_BYTES) }
     }
 
     /// Returns the browser's cookie, or a new one.
@@ -89,8 +95,29 @@ impl Authorizations {
         bytes: usize,
         lifetime: Duration,
     ) -> Result<(), OAuthError> {
-        let is_reserved = self.quota.reserve(caller, bytes, self.ctx.clock.now_ms(), lifetime);
+        let (claimant, now_ms) = (Claimant::at(caller.0), self.ctx.clock.now_ms());
+        let is_reserved = self.quota.reserve(claimant, bytes + OVERHEAD, now_ms, lifetime);
         if is_reserved { Ok(()) } else { Err(OAuthError::too_many(RATE_WINDOW)) }
+    }
+
+    /// Stores a new request, whose bytes count for `caller`, and returns its identifier.
+    ///
+    /// # Errors
+    /// There is no room for the network of the caller, or the store does not answer.
+    pub(crate) async fn begin(
+        &self,
+        caller: ClientAddress,
+        request: &AuthorizationRequest,
+    ) -> Result<String, OAuthError> {
+        let (id, value) = (self.ctx.new_secret(), serde_json::to_vec(request).unwrap_or_default());
+        let left = self.left(request);
+        self.reserve(caller, value.len(), left)?;
+        self.ctx.store.put_new(&Self::key(&id), &value, left).await?;
+        Ok(id)
+    }
+
+    fn left(&self, request: &AuthorizationRequest) -> Duration {
+        Duration::from_millis(request.expires_ms.saturating_sub(self.ctx.clock.now_ms()).max(1))
     }
 
     /// Returns the authorization request `id` of this browser.
@@ -108,20 +135,15 @@ impl Authorizations {
         Ok(Stored { request, record, browser })
     }
 
-    /// Stores a request: a new one, or in place of the record `before`. Returns `false` when another request came between.
+    /// Stores a request in place of the record `before`. Returns `false` when another request came between.
     pub(crate) async fn save(
         &self,
         id: &str,
-        before: Option<&[u8]>,
+        before: &[u8],
         request: &AuthorizationRequest,
     ) -> Result<bool, StoreError> {
-        let left_ms = request.expires_ms.saturating_sub(self.ctx.clock.now_ms()).max(1);
-        let (left, key) = (Duration::from_millis(left_ms), Self::key(id));
         let value = serde_json::to_vec(request).unwrap_or_default();
-        match before {
-            Some(before) => self.ctx.store.replace(&key, before, &value, left).await,
-            None => self.ctx.store.put_new(&key, &value, left).await,
-        }
+        self.ctx.store.replace(&Self::key(id), before, &value, self.left(request)).await
     }
 
     pub(crate) async fn discard(&self, id: &str) -> Result<(), StoreError> {

@@ -145,7 +145,7 @@ impl Clients {
             AuthMethod::ClientSecretBasic => OAuthError::invalid_client().with_challenge(BASIC),
             _ => OAuthError::invalid_client(),
         };
-        let client = self.find(credentials.id(), Some(caller)).await.map_err(|error| match error.code {
+        let client = self.find(credentials.id(), caller).await.map_err(|error| match error.code {
             Code::InvalidClient => refused(),
             _ => error,
         })?;

@@ -131,7 +131,7 @@ impl Documents {
         &self,
         ctx: &Context,
         id: &str,
-        caller: Option<ClientAddress>,
+        caller: ClientAddress,
     ) -> Result<OAuthClient, OAuthError> {
         let url = check(id, &ctx.config.cimd).ok_or_else(OAuthError::invalid_client)?;
         let place = {
@@ -164,6 +164,14 @@ impl Documents {
         }
     }
 
+    /// Returns the client that the cached document at `id` describes, unless it is too old to be used while its host cannot be asked.
+    pub(crate) async fn cached(&self, id: &str, now_s: u64) -> Option<OAuthClient> {
+        let slot = self.slots.lock().unwrap_or_else(PoisonError::into_inner).get(id)?.clone();
+        let document = slot.document.lock().await;
+        let document = document.as_ref().filter(|known| now_s < known.fresh_until_s + DOCUMENT_STALE_S)?;
+        Some(document.client.clone())
+    }
+
     /// Returns the scopes that the cached document at `id` limits its client to; `None` when it names none, or is not in the cache. Fetches
     /// nothing, and does not wait for a fetch.
     pub(crate) fn cached_scopes(&self, id: &str) -> Option<Arc<[String]>> {
@@ -176,18 +184,16 @@ impl Documents {
         ctx: &Context,
         id: &str,
         url: &Url,
-        caller: Option<ClientAddress>,
+        caller: ClientAddress,
     ) -> Result<Document, DocumentError> {
         let (limit, host) = (ctx.config.limits.fetch, url.host_str().unwrap_or_default());
         let unavailable = DocumentError::Unavailable;
-        if let Some(caller) = caller {
-            ctx.limit_caller("fetch", &[], caller, limit).await.map_err(unavailable)?;
-            let share = limit.div_ceil(NETWORK_SHARE);
-            for (network, times) in caller.networks() {
-                // No network has all of it, however large.
-                let share = share.saturating_mul(times).min(limit.saturating_sub(share).max(share));
-                ctx.limit("fetch-share", &[host, &network.to_string()], share).await.map_err(unavailable)?;
-            }
+        ctx.limit_caller("fetch", &[], caller, limit).await.map_err(unavailable)?;
+        let share = limit.div_ceil(NETWORK_SHARE);
+        for (network, times) in caller.networks() {
+            // No network has all of it, however large.
+            let share = share.saturating_mul(times).min(limit.saturating_sub(share).max(share));
+            ctx.limit("fetch-share", &[host, &network.to_string()], share).await.map_err(unavailable)?;
         }
         ctx.limit("fetch-host", &[host], limit).await.map_err(unavailable)?;
         let fetched = self.fetcher.get(id, MAX_METADATA_BYTES).await.map_err(|error| {

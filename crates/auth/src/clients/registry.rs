@@ -54,18 +54,24 @@ impl Clients {
     ///
     /// # Errors
     /// `invalid_client` when it is not known.
-    pub(crate) async fn find(
-        &self,
-        id: &str,
-        caller: Option<ClientAddress>,
-    ) -> Result<OAuthClient, OAuthError> {
+    pub(crate) async fn find(&self, id: &str, caller: ClientAddress) -> Result<OAuthClient, OAuthError> {
         match self.source(id) {
-            ClientSource::Anonymous => Err(OAuthError::invalid_client()),
-            ClientSource::Configured(client) => Ok(client.clone()),
             ClientSource::Document => self.documents.client(&self.ctx, id, caller).await,
+            _ => self.find_known(id).await?.ok_or_else(OAuthError::invalid_client),
+        }
+    }
+
+    /// Returns the client `id` if it is configured or registered, or if its document is in the cache. Fetches nothing.
+    pub(crate) async fn find_known(&self, id: &str) -> Result<Option<OAuthClient>, StoreError> {
+        match self.source(id) {
+            ClientSource::Anonymous => Ok(None),
+            ClientSource::Configured(client) => Ok(Some(client.clone())),
+            ClientSource::Document => Ok(self.documents.cached(id, self.ctx.clock.now_s()).await),
             ClientSource::Registered(key) => {
-                let record = self.ctx.store.get(&key).await?.ok_or_else(OAuthError::invalid_client)?;
-                serde_json::from_slice(&record).map_err(|_| StoreError::Corrupt.into())
+                let record = self.ctx.store.get(&key).await?;
+                record
+                    .map(|record| serde_json::from_slice(&record).map_err(|_| StoreError::Corrupt))
+                    .transpose()
             }
         }
     }
@@ -96,8 +102,10 @@ impl Clients {
 
     /// Returns the registered client `id`.
     pub(crate) async fn registered(&self, id: &str) -> Result<Option<OAuthClient>, StoreError> {
-        let record = self.ctx.store.get(&Self::key(id)).await?;
-        record.map(|record| serde_json::from_slice(&record).map_err(|_| StoreError::Corrupt)).transpose()
+        match self.source(id) {
+            ClientSource::Registered(_) => self.find_known(id).await,
+            _ => Ok(None),
+        }
     }
 
     /// Stores a new registration, to be forgotten when it is not used.

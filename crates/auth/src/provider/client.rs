@@ -21,7 +21,7 @@ use crate::{
     store::{Key, StoreError},
     transparent::{ProviderMetadata, RemoteKeys, discover},
     users::PROVIDER_PREFIX,
-    web::responses::{ProviderUnavailable, page, redirect, with_query},
+    web::responses::{ProviderUnavailable, bad_request, page, redirect, with_query},
 };
 
 const MAX_RESPONSE_BYTES: usize = 256 * 1024;
@@ -102,7 +102,9 @@ impl Provider {
             return Ok(unavailable_page());
         };
         let ctx = &self.ctx;
-        let record = authorizations.record(id).await?;
+        let Some(record) = authorizations.record(id).await? else {
+            return Ok(bad_request("This sign-in is over."));
+        };
         let login = ProviderLogin {
             issuer: self.issuer.clone(),
             state: ctx.new_secret(),
@@ -130,7 +132,7 @@ impl Provider {
         let life = Duration::from_millis(request.expires_ms.saturating_sub(ctx.clock.now_ms()).max(1));
         ctx.store.put(&Key::secret("upstream", &login.state), id.as_bytes(), life).await?;
         request.upstream = Some(login);
-        authorizations.save(id, record.as_deref(), &request).await?;
+        authorizations.save(id, &record, &request).await?;
         Ok(redirect(status, &target))
     }
 

@@ -7,10 +7,10 @@ use axum::{
     extract::State,
     response::{IntoResponse as _, Response},
 };
-use http::{HeaderMap, Request, StatusCode, request::Parts};
+use http::{Request, StatusCode, request::Parts};
 
 use super::{
-    flow::{Step, advance},
+    flow::begin,
     passkeys::{changes::RecentLogin, registration::off},
     services::{ACCOUNT_PATH, APPROVALS_PATH, Services},
 };
@@ -67,7 +67,7 @@ async fn show_page(services: &Services, parts: &Parts) -> Result<Response, Respo
         Some((id, session)) if !wants_login(&id, &session) => {
             account_page(services, &id, &session, None).await.map_err(store_page)
         }
-        _ => sign_in(services, &parts.headers).await.map_err(store_page),
+        _ => sign_in(services, parts).await,
     }
 }
 
@@ -238,15 +238,9 @@ async fn disconnect(
 }
 
 /// Signs the user in, which leads back to the account page.
-async fn sign_in(services: &Services, headers: &HeaderMap) -> Result<Response, StoreError> {
-    let Services { ctx, authorizations, .. } = services;
-    let browser = authorizations.browser_cookie(headers);
+async fn sign_in(services: &Services, parts: &Parts) -> Result<Response, Response> {
+    let now_ms = services.ctx.clock.now_ms();
     let request =
-        AuthorizationRequest::of_page("your account", ACCOUNT_PATH, &browser.value, ctx.clock.now_ms());
-    let id = ctx.new_secret();
-    authorizations.save(&id, None, &request).await?;
-    let step = Step { id: &id, browser: &browser.value, silent: false, status: StatusCode::FOUND };
-    let mut response = advance(services, step, request).await;
-    authorizations.set_browser_cookie(&browser, &mut response);
-    Ok(response)
+        |browser: &str| AuthorizationRequest::of_page("your account", ACCOUNT_PATH, browser, now_ms);
+    begin(services, parts, request).await
 }

@@ -69,7 +69,7 @@ async fn start(
 ) -> Result<Response, Response> {
     let Services { ctx, authorizations, .. } = services;
     let params = pushed_or(services, params).await?;
-    let (client, redirect_uri) = client_and_redirect_uri(services, &params, Some(caller)).await?;
+    let (client, redirect_uri) = client_and_redirect_uri(services, &params, caller).await?;
     let state = params.state().map_err(error_page)?;
     let rejected = |error: OAuthError| {
         let mut pairs = vec![("error", error.code.as_str()), ("error_description", &*error.description)];
@@ -94,11 +94,9 @@ async fn start(
         failure: None,
     };
     use_session(services, headers, &client, &mut request).await?;
-    let id = ctx.new_secret();
-    let bytes = serde_json::to_vec(&request).map_or(0, |text| text.len());
-    authorizations.reserve(caller, bytes, AUTHORIZATION_LIFETIME).map_err(error_page)?;
-    authorizations.save(&id, None, &request).await.map_err(store_page)?;
-    let step = Step { id: &id, browser: &browser.value, silent: params.has_prompt("none"), status };
+    let id = authorizations.begin(caller, &request).await.map_err(error_page)?;
+    let silent = params.has_prompt("none");
+    let step = Step { id: &id, browser: &browser.value, caller, silent, status };
     let mut response = advance(services, step, request).await;
     authorizations.set_browser_cookie(&browser, &mut response);
     Ok(response)
@@ -133,7 +131,7 @@ async fn use_session(
 async fn client_and_redirect_uri(
     services: &Services,
     params: &Params,
-    caller: Option<ClientAddress>,
+    caller: ClientAddress,
 ) -> Result<(OAuthClient, String), Response> {
     if params.is_repeated("client_id") || params.is_repeated("redirect_uri") {
         return Err(bad_request("The request names its application or its address more than once."));

@@ -29,7 +29,7 @@ async fn decide(services: &Services, parts: &Parts, body: Body) -> Result<Respon
     let ip = ctx.caller(parts);
     let SubmittedStep { params, id, stored } =
         services.authorizations.read_step(parts, body, "consent").await?;
-    let verified = verify(services, &id, stored.request).await?;
+    let verified = verify(services, &id, stored.request, ip).await?;
     let grant = &verified.request.grant;
     // The page of one user is not decided by the next one at the same browser.
     let session = services.sessions.current(&parts.headers).await.map_err(store_page)?;

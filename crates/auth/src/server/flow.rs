@@ -1,7 +1,7 @@
 //! The flow of an authorization request: login, consent, code. The stored request alone decides which step comes next.
 
 use axum::response::Response;
-use http::{HeaderMap, StatusCode, header};
+use http::{HeaderMap, StatusCode, header, request::Parts};
 
 use super::{
     request_check::{VerifiedRequest, record_login, verify},
@@ -16,9 +16,10 @@ use crate::{
     crypto::sha256_hex,
     error::OAuthError,
     error_codes::Code,
+    net::ClientAddress,
     records::{AuthorizationRequest, LoginFailure, Session},
     store::StoreError,
-    web::responses::{bad_request, redirect, store_page, with_query},
+    web::responses::{bad_request, error_page, redirect, store_page, with_query},
 };
 
 /// An authorization request on its way through the flow.
@@ -26,10 +27,27 @@ pub(crate) struct Step<'a> {
     pub(crate) id: &'a str,
     /// The cookie of the browser.
     pub(crate) browser: &'a str,
+    pub(crate) caller: ClientAddress,
     /// `prompt=none`: no page is shown.
     pub(crate) silent: bool,
     /// Status of a redirect: 302 after GET, 303 after POST.
     pub(crate) status: StatusCode,
+}
+
+/// Begins a login that no client requested. `request` makes it for the cookie of the browser.
+pub(crate) async fn begin(
+    services: &Services,
+    parts: &Parts,
+    request: impl FnOnce(&str) -> AuthorizationRequest,
+) -> Result<Response, Response> {
+    let Services { ctx, authorizations, .. } = services;
+    let (browser, caller) = (authorizations.browser_cookie(&parts.headers), ctx.caller(parts));
+    let request = request(&browser.value);
+    let id = authorizations.begin(caller, &request).await.map_err(error_page)?;
+    let step = Step { id: &id, browser: &browser.value, caller, silent: false, status: StatusCode::FOUND };
+    let mut response = advance(services, step, request).await;
+    authorizations.set_browser_cookie(&browser, &mut response);
+    Ok(response)
 }
 
 /// Takes the next step: the login page, the consent page, or the code.
@@ -59,7 +77,7 @@ async fn try_advance(
         authorizations.discard(step.id).await?;
         return Ok(redirect(step.status, &ctx.url(path)));
     }
-    let verified = match verify(services, step.id, request).await {
+    let verified = match verify(services, step.id, request, step.caller).await {
         Ok(verified) => verified,
         Err(response) => return Ok(response),
     };
@@ -163,7 +181,7 @@ pub(super) async fn failed(
 ) -> Result<Response, StoreError> {
     let request = AuthorizationRequest { failure: Some(failure), ..stored.request.clone() };
     // Where another request of the browser came between, the page shows the outcome of that one.
-    services.authorizations.save(id, Some(&stored.record), &request).await?;
+    services.authorizations.save(id, &stored.record, &request).await?;
     let page = with_query(&services.ctx.url("/oauth/login"), &[("pending", id)]);
     Ok(redirect(StatusCode::SEE_OTHER, &page))
 }
@@ -192,12 +210,14 @@ pub(crate) async fn signed_in(
         let (id, value) = services.sessions.start(headers, session).await?;
         (cookie, session_id) = (Some(value), Some(sha256_hex(id)));
     }
-    // A login that no client requested has no client.
-    match services.clients.find(&request.grant.client, None).await {
-        Ok(client) => record_login(services, &mut request, &client, session, session_id, session.started_ms),
-        Err(_) => request.log_in(session, session_id, session.started_ms),
+    // A login that no client requested has no client. One whose document is not in the cache is looked up in the next step.
+    match services.clients.find_known(&request.grant.client).await? {
+        Some(client) => {
+            record_login(services, &mut request, &client, session, session_id, session.started_ms);
+        }
+        None => request.log_in(session, session_id, session.started_ms),
     }
-    if !services.authorizations.save(id, Some(&record), &request).await? {
+    if !services.authorizations.save(id, &record, &request).await? {
         return Ok(bad_request("This sign-in went on elsewhere."));
     }
     let next = with_query(&services.ctx.url("/oauth/consent"), &[("pending", id)]);

@@ -28,7 +28,8 @@ pub(super) async fn show(State(services): State<Arc<Services>>, request: Request
     let id = params.get("pending").unwrap_or_default();
     match services.authorizations.load(&parts.headers, id).await {
         Ok(Stored { request, browser, .. }) => {
-            let step = Step { id, browser: &browser, silent: false, status: StatusCode::FOUND };
+            let caller = services.ctx.caller(&parts);
+            let step = Step { id, browser: &browser, caller, silent: false, status: StatusCode::FOUND };
             advance(&services, step, request).await
         }
         Err(response) => response,

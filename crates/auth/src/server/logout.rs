@@ -40,11 +40,19 @@ fn logout_parameters(params: &Params) -> Vec<(&str, &str)> {
     LOGOUT_PARAMETERS.iter().filter_map(|name| Some((*name, params.get(name)?))).collect()
 }
 
+/// Counts a request.
+async fn admit(services: &Services, parts: &Parts) -> Result<(), Response> {
+    let ctx = &services.ctx;
+    let limit = ctx.config.limits.authorize;
+    ctx.limit_caller("logout", &[], ctx.caller(parts), limit).await.map_err(error_page)
+}
+
 /// Asks the user whether to sign out.
 async fn ask(services: &Services, parts: &Parts) -> Result<Response, Response> {
+    admit(services, parts).await?;
     let params = Params::of_query(parts).map_err(error_page)?;
     requesting_client(services, &params).await?;
-    let Some(session) = services.sessions.id(&parts.headers) else {
+    let Some((session, _)) = services.sessions.current(&parts.headers).await.map_err(store_page)? else {
         return Ok(signed_out_already(services, &params).await);
     };
     // Browsers apply the policy of a page to the redirect that answers its form, too.
@@ -65,6 +73,7 @@ fn signed_out_page(services: &Services) -> Response {
 
 async fn sign_out(services: &Services, parts: &Parts, body: Body) -> Result<Response, Response> {
     let Services { ctx, sessions, authorizations, .. } = services;
+    admit(services, parts).await?;
     let params = read_form(parts, body).await.map_err(error_page)?;
     if params.get("csrf").is_none() {
         // A client's own form comes without our cookie; the address it is sent on to gets the cookie.
@@ -75,14 +84,12 @@ async fn sign_out(services: &Services, parts: &Parts, body: Body) -> Result<Resp
     }
     authorizations.check_origin(&parts.headers)?;
     requesting_client(services, &params).await?;
-    let Some(session) = sessions.id(&parts.headers) else {
+    let Some((id, session)) = sessions.current(&parts.headers).await.map_err(store_page)? else {
         return Ok(signed_out_already(services, &params).await);
     };
-    authorizations.check_csrf(&params, &authorizations.csrf_token(&session, "logout", ""))?;
-    let current = sessions.current(&parts.headers).await.map_err(store_page)?;
-    let sub = current.map(|(_, session)| session.sub);
-    let removed_cookie = sessions.end(&session).await.map_err(store_page)?;
-    ctx.record_event("logout", sub.as_deref(), None, Some(ctx.caller(parts)), None);
+    authorizations.check_csrf(&params, &authorizations.csrf_token(&id, "logout", ""))?;
+    let removed_cookie = sessions.end(&id).await.map_err(store_page)?;
+    ctx.record_event("logout", Some(&session.sub), None, Some(ctx.caller(parts)), None);
     let mut response = match return_url(services, &params).await {
         Some(target) => redirect(StatusCode::SEE_OTHER, &target),
         None => signed_out_page(services),
@@ -106,11 +113,11 @@ async fn requesting_client(services: &Services, params: &Params) -> Result<Optio
     }
 }
 
-/// Returns the address to go to after the logout, when the client registered it to the letter.
+/// Returns the address to go to after the logout, when the client registered it to the letter. A client document is not fetched for it.
 async fn return_url(services: &Services, params: &Params) -> Option<String> {
     let id = requesting_client(services, params).await.ok()??;
     let target = params.get("post_logout_redirect_uri")?;
-    let client = services.clients.find(&id, None).await.ok()?;
+    let client = services.clients.find_known(&id).await.ok()??;
     let is_registered = client.post_logout_redirect_uris.iter().any(|uri| uri == target);
     let state: Vec<_> = params.get("state").map(|state| ("state", state)).into_iter().collect();
     is_registered.then(|| if state.is_empty() { target.to_owned() } else { with_query(target, &state) })

@@ -59,7 +59,7 @@ async fn come_back(services: &Services, parts: &Parts) -> Result<Response, Respo
     }
     // The application may have been removed while the user was away.
     if stored.request.return_path.is_none() {
-        client_of(services, &stored.request).await?;
+        client_of(services, &stored.request, ctx.caller(parts)).await?;
     }
     if params.get("error").is_some() {
         authorizations.discard(&id).await.map_err(store_page)?;

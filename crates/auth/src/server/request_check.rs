@@ -11,6 +11,7 @@ use crate::{
     ceiling::GrantedScopes,
     clients::OAuthClient,
     consents::ConsentRequest,
+    net::ClientAddress,
     records::{AuthorizationRequest, Session},
     web::responses::{bad_request, error_page, store_page},
 };
@@ -56,15 +57,16 @@ pub(super) fn record_login(
     request.grant.scopes = ceiling.narrow(&request.grant.scopes).record();
 }
 
-/// Returns the client of an authorization request, when the redirect URI is still registered.
+/// Returns the client of an authorization request, when the redirect URI is still registered. A fetch of its document is counted for `caller`.
 ///
 /// # Errors
 /// A page that names the reason.
 pub(crate) async fn client_of(
     services: &Services,
     request: &AuthorizationRequest,
+    caller: ClientAddress,
 ) -> Result<OAuthClient, Response> {
-    let client = services.clients.find(&request.grant.client, None).await;
+    let client = services.clients.find(&request.grant.client, caller).await;
     let client = client.map_err(|error| match error.status {
         StatusCode::UNAUTHORIZED => bad_request("The application is not known any more."),
         _ => error_page(error),
@@ -85,6 +87,7 @@ pub(super) async fn verify(
     services: &Services,
     id: &str,
     request: AuthorizationRequest,
+    caller: ClientAddress,
 ) -> Result<VerifiedRequest, Response> {
     let at_ms = services.ctx.clock.now_ms();
     if !request.logged_in {
@@ -93,7 +96,7 @@ pub(super) async fn verify(
     if at_ms >= request.expires_ms {
         return Err(bad_request("This sign-in is over."));
     }
-    let client = client_of(services, &request).await?;
+    let client = client_of(services, &request, caller).await?;
     if !services.grants.is_active(&request.grant).await.map_err(store_page)? {
         services.authorizations.discard(id).await.map_err(store_page)?;
         return Err(bad_request("You were signed out meanwhile. Start again in the application."));

@@ -1,13 +1,11 @@
 //! The user's browser on its way: to the login here, to the other server, and back.
 
-use std::time::Duration;
-
 use axum::{
     body::Body,
     extract::{Path, State},
     response::{IntoResponse as _, Response},
 };
-use http::{HeaderMap, Request, StatusCode, request::Parts};
+use http::{Request, StatusCode, request::Parts};
 use serde::{Deserialize, Serialize};
 
 use super::{
@@ -17,15 +15,12 @@ use super::{
 };
 use crate::{
     config::SessionMode,
-    crypto::{b64, same, sha256, sha256_hex},
+    crypto::{b64, same, sha256},
     pages,
-    records::{AuthorizationRequest, Grant, LoginRequest},
-    server::{
-        Services,
-        flow::{Step, advance},
-    },
+    records::{AuthorizationRequest, Grant},
+    server::{Services, flow::begin},
     store::Key,
-    tuning::{AUTHORIZATION_LIFETIME, CONNECT_LIFETIME},
+    tuning::CONNECT_LIFETIME,
     web::{
         params::Params,
         responses::{bad_request, error_page, page, redirect, store_page, with_query},
@@ -101,7 +96,7 @@ impl UpstreamVault {
         let server = provider.server(ctx).await.map_err(unavailable)?;
         let callback = IssuerTag::of(&server.issuer).callback(ctx);
         let Some((_, session)) = services.sessions.current(&parts.headers).await.map_err(store_page)? else {
-            return sign_in_first(services, &parts.headers, &link, id, &server.authorization_endpoint).await;
+            return sign_in_first(services, parts, &link, id, &server.authorization_endpoint).await;
         };
         if session.sub != link.sub {
             return Err(page(
@@ -250,33 +245,22 @@ impl UpstreamVault {
 /// Signs the user in with this server's own login, which leads back to the address they opened.
 async fn sign_in_first(
     services: &Services,
-    headers: &HeaderMap,
+    parts: &Parts,
     link: &ConnectRequest,
     id: &str,
     authorization_endpoint: &str,
 ) -> Result<Response, Response> {
-    let Services { ctx, authorizations, .. } = services;
-    let browser = authorizations.browser_cookie(headers);
-    let left = Duration::from_millis(link.expires_ms.saturating_sub(ctx.clock.now_ms()));
-    let lifetime = AUTHORIZATION_LIFETIME.min(left);
-    let request = AuthorizationRequest {
-        // The form may lead on to the other service: the page's policy names its origin.
-        grant: Grant { redirect: authorization_endpoint.to_owned(), ..Grant::default() },
-        client_name: format!("the connection to {}", link.app),
-        state: String::new(),
-        browser: sha256_hex(&browser.value),
-        expires_ms: ctx.clock.now_ms() + lifetime.as_millis() as u64,
-        logged_in: false,
-        force_consent: false,
-        upstream: None,
-        return_path: Some(with_query("/oauth/connect", &[("id", id)])),
-        login: LoginRequest::default(),
-        failure: None,
+    let path = with_query("/oauth/connect", &[("id", id)]);
+    let name = format!("the connection to {}", link.app);
+    let now_ms = services.ctx.clock.now_ms();
+    let request = |browser: &str| {
+        let request = AuthorizationRequest::of_page(&name, &path, browser, now_ms);
+        AuthorizationRequest {
+            // The form may lead on to the other service: the page's policy names its origin.
+            grant: Grant { redirect: authorization_endpoint.to_owned(), ..Grant::default() },
+            expires_ms: request.expires_ms.min(link.expires_ms),
+            ..request
+        }
     };
-    let step = ctx.new_secret();
-    authorizations.save(&step, None, &request).await.map_err(store_page)?;
-    let step = Step { id: &step, browser: &browser.value, silent: false, status: StatusCode::FOUND };
-    let mut response = advance(services, step, request).await;
-    authorizations.set_browser_cookie(&browser, &mut response);
-    Ok(response)
+    begin(services, parts, request).await
 }

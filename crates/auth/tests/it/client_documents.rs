@@ -198,3 +198,50 @@ async fn an_access_token_loses_the_scopes_that_the_cached_document_dropped_and_n
     site.clock.advance(Duration::from_secs(301));
     assert_eq!((site.get(&again).await.status.as_u16(), scope().await), (400, json!("read")));
 }
+
+#[tokio::test]
+async fn a_logout_fetches_no_document_whatever_cookie_comes_with_it() {
+    let web = Web::start().await;
+    let (site, id) = with_documents(&web, json!({"limits": {"authorize": 5}})).await;
+    let bye = "https://c.example/bye";
+    web.on("/client.json", document(&id, json!({"post_logout_redirect_uris": [bye]})));
+    let path = |id: &str| {
+        let pairs = [("client_id", id), ("post_logout_redirect_uri", bye)];
+        format!("/oauth/logout?{}", crate::support::site::form(&pairs))
+    };
+    for n in 0..8 {
+        let made_up = site.browser();
+        made_up.cookies.lock().unwrap().insert("gw-session".into(), "x".into());
+        let status = made_up.get(&path(&id)).await.status;
+        assert_eq!(status, if n < 5 { 200 } else { 429 }, "logout {n} of one network");
+    }
+    let submitted = [("csrf", "x"), ("client_id", &*id), ("post_logout_redirect_uri", bye)];
+    assert_eq!(site.post("/oauth/logout", &submitted).await.status, 429);
+    assert_eq!(web.count("/client.json"), 0);
+
+    // Whoever signed in for that client goes back to it, and to no client that is not known.
+    let browser = site.browser_at("198.51.100.7");
+    browser.code(&[("client_id", &id)]).await;
+    let page = browser.get(&path(&id)).await;
+    assert!(page.header("content-security-policy").contains("https://c.example"), "{}", page.text);
+    let other = web.url("/other.json");
+    web.on("/other.json", document(&other, json!({"post_logout_redirect_uris": [bye]})));
+    let page = browser.get(&path(&other)).await;
+    assert!(!page.header("content-security-policy").contains("https://c.example"), "{}", page.text);
+    assert_eq!((web.count("/client.json"), web.count("/other.json")), (1, 0));
+}
+
+#[tokio::test]
+async fn a_page_that_is_shown_again_fetches_a_document_within_the_limits_of_its_network() {
+    let web = Web::start().await;
+    let (site, id) = with_documents(&web, json!({"limits": {"fetch": 9}})).await;
+    let browser = site.browser();
+    let login = browser.get(&ask(&[("client_id", &id)])).await;
+    let next = browser.log_in(&login, "alice", crate::support::site::PASSWORD).await;
+    web.on("/client.json", Reply::json("[]"));
+    site.clock.advance(Duration::from_secs(301));
+    for _ in 0..20 {
+        assert!(browser.follow(&next).await.status.is_client_error());
+    }
+    assert_eq!(web.count("/client.json"), 1 + 3, "a third of the fetches of a host");
+}

@@ -163,3 +163,19 @@ async fn an_account_that_many_networks_guess_at_takes_passwords_where_its_user_s
     site.clock.advance(Duration::from_secs(901));
     assert_eq!(sign_in(&site, "203.0.113.1").await, 303);
 }
+
+#[tokio::test]
+async fn logins_for_the_account_page_count_as_authorizations_under_way() {
+    let site = Site::new().await;
+    let visit = async |ip: &str| {
+        let request = Request::get("/oauth/account").body(Body::empty()).unwrap();
+        site.send_from(ip, request).await.status.as_u16()
+    };
+    let mut begun = 0;
+    while visit("192.0.2.1").await == 200 {
+        begun += 1;
+        assert!(begun < 20_000, "one network fills the store");
+    }
+    assert!(begun > 1_000, "{begun}");
+    assert_eq!((visit("192.0.2.1").await, visit("192.0.2.2").await), (429, 200));
+}
