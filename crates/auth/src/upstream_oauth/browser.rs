@@ -76,10 +76,11 @@ impl UpstreamVault {
         let id = params.get("id").unwrap_or_default();
         let over =
             || bad_request("This address is over or was never given out. Call the tool again for a new one.");
-        let key = Key::secret("connect", id);
+        let (handle, nonce) = id.split_once('.').ok_or_else(over)?;
+        let key = ConnectRequest::key(handle);
         let record = ctx.store.get(&key).await.map_err(store_page)?.ok_or_else(over)?;
         let link: ConnectRequest = serde_json::from_slice(&record).map_err(|_| over())?;
-        if ctx.clock.now_ms() >= link.expires_ms {
+        if ctx.clock.now_ms() >= link.expires_ms || link.nonce != nonce {
             return Err(over());
         }
         let provider = self

@@ -14,6 +14,8 @@ use url::Url;
 use super::discovery::Discovery;
 use crate::{
     connections::{Connection, Connections},
+    context::Context,
+    crypto::{b64, derive, mint, sha256_hex},
     fetch::Fetcher,
     server::{AuthorizationServer, Services},
     store::{Key, StoreError},
@@ -72,9 +74,56 @@ pub(super) struct ConnectRequest {
     pub(super) app: String,
     pub(super) sub: String,
     pub(super) expires_ms: u64,
+    /// Part of the address, so that an address that was used up does not come back.
+    pub(super) nonce: String,
     /// Scopes to ask for beside those of the app.
     #[serde(default)]
     pub(super) scopes: Vec<String>,
+}
+
+impl ConnectRequest {
+    /// Returns the key of the record that the first part of an address names.
+    pub(super) fn key(handle: &str) -> Key {
+        Key::secret("connect", handle)
+    }
+
+    /// Returns the address at which the user `sub` connects `app` with `scopes`. While one lives, it is the same for each call, so that a caller has one
+    /// record however often it calls.
+    async fn address(
+        ctx: &Context,
+        sub: &str,
+        app: &str,
+        scopes: Vec<String>,
+    ) -> Result<Authorize, StoreError> {
+        let names: Vec<&str> = [sub, app].into_iter().chain(scopes.iter().map(String::as_str)).collect();
+        let names = Key::named("connect", &names);
+        let handle = b64(derive(&ctx.sealer.root_for("connect"), names.as_str().as_bytes()));
+        let key = Self::key(&handle);
+        loop {
+            let before = ctx.store.get(&key).await?;
+            let now_ms = ctx.clock.now_ms();
+            let living = before.as_deref().and_then(|record| serde_json::from_slice::<Self>(record).ok());
+            let living = living.filter(|request| now_ms < request.expires_ms);
+            let request = Self {
+                app: app.to_owned(),
+                sub: sub.to_owned(),
+                expires_ms: now_ms + CONNECT_LIFETIME.as_millis() as u64,
+                nonce: living.map_or_else(|| mint::<16>(&*ctx.entropy), |request| request.nonce),
+                scopes: scopes.clone(),
+            };
+            let value = serde_json::to_vec(&request).unwrap_or_default();
+            let is_saved = match &before {
+                Some(before) => ctx.store.replace(&key, before, &value, CONNECT_LIFETIME).await?,
+                None => ctx.store.put_new(&key, &value, CONNECT_LIFETIME).await?,
+            };
+            // Otherwise another call came between, or the address was used up.
+            if is_saved {
+                let id = format!("{handle}.{}", request.nonce);
+                let url = format!("{}?id={id}", ctx.url("/oauth/connect"));
+                return Ok(Authorize { url, id: sha256_hex(&id)[..32].to_owned() });
+            }
+        }
+    }
 }
 
 pub(super) struct Vault {
@@ -190,20 +239,7 @@ impl UserCredentials for UpstreamVault {
         Box::pin(async move {
             let (ctx, sub) = (&self.0.services.ctx, user_of(principal)?);
             let scopes = self.provider(app)?.asked(ctx, sub, scopes).await?;
-            let request = ConnectRequest {
-                app: app.to_owned(),
-                sub: sub.to_owned(),
-                expires_ms: ctx.clock.now_ms() + CONNECT_LIFETIME.as_millis() as u64,
-                scopes,
-            };
-            let id = ctx.new_secret();
-            let value = serde_json::to_vec(&request).unwrap_or_default();
-            ctx.store
-                .put(&Key::secret("connect", &id), &value, CONNECT_LIFETIME)
-                .await
-                .map_err(|error| error.to_string())?;
-            let url = format!("{}?id={id}", ctx.url("/oauth/connect"));
-            Ok(Authorize { url, id: crate::crypto::sha256_hex(&id)[..32].to_owned() })
+            ConnectRequest::address(ctx, sub, app, scopes).await.map_err(|error| error.to_string())
         })
     }
 

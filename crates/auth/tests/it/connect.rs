@@ -437,3 +437,35 @@ async fn a_server_that_quarrels_with_the_gateway_itself_loses_nobody_their_conne
     web.on("/token", tokens("access-2", "refresh-2"));
     assert_eq!(token(&vault, "alice").await.as_deref(), Some("access-2"));
 }
+
+#[tokio::test]
+async fn calls_without_a_connection_get_one_address_until_it_is_used_or_nobody_asks_for_it() {
+    let (web, (clock, store)) = (other().await, shared());
+    let (site, vault) = site(&web, &clock, &store).await;
+    let authorize = async |user: &str, scopes: &[&str]| {
+        let scopes: Vec<String> = scopes.iter().map(ToString::to_string).collect();
+        vault.authorize(APP, &principal(user), &scopes).await.unwrap()
+    };
+    let first = authorize("user:alice", &[]).await;
+    for _ in 0..100 {
+        assert_eq!(authorize("user:alice", &[]).await, first);
+    }
+    assert_eq!(store.list("connect", 1000).await.unwrap().len(), 1, "one record for all calls");
+    let others = [authorize("user:bob", &[]).await, authorize("user:alice", &["more"]).await];
+    assert!(others[0] != first && others[1] != first && others[0] != others[1]);
+    for _ in 0..3 {
+        clock.advance(Duration::from_secs(800));
+        assert_eq!(authorize("user:alice", &[]).await, first, "it lives while it is given out");
+    }
+    let asked = open(&site.browser(), &first.url, "alice").await;
+    assert!(asked.location().contains_key("state"), "{}", asked.text);
+    let second = authorize("user:alice", &[]).await;
+    assert_ne!(second, first, "it was used up");
+    assert_eq!(site.browser().get(&path(&first.url)).await.status, 400);
+    clock.advance(Duration::from_secs(901));
+    assert_ne!(authorize("user:alice", &[]).await, second, "it was over");
+    assert_eq!(site.browser().get(&path(&second.url)).await.status, 400);
+    for bad in ["", ".", "x.y", "x"] {
+        assert_eq!(site.browser().get(&format!("/oauth/connect?id={bad}")).await.status, 400, "{bad}");
+    }
+}
