@@ -288,7 +288,7 @@ impl ApiKeys {
 
     async fn count_failure(&self, caller: Option<IpAddr>) {
         for (counter, _) in self.counters(caller) {
-            // Without room for another counter the network has no limit of its own.
+            // Counting in memory does not fail.
             let _ = self.failures.hit(&counter, RATE_WINDOW).await;
         }
     }

@@ -32,9 +32,34 @@ struct Table {
     writes: u64,
 }
 
-/// A store in memory, with a bounded number of records. Expired ones make room first.
+impl Table {
+    fn sweep(&mut self, now_ms: u64) {
+        self.records.retain(|_, record| record.expires_ms > now_ms);
+        if self.records.capacity() > 4 * self.records.len().max(1024) {
+            self.records.shrink_to_fit();
+        }
+    }
+
+    /// Removes the half that expires first.
+    fn halve(&mut self) {
+        let mut ends: Vec<u64> = self.records.values().map(|record| record.expires_ms).collect();
+        ends.sort_unstable();
+        let median = ends.get(ends.len() / 2).copied().unwrap_or_default();
+        self.records.retain(|_, record| record.expires_ms > median);
+    }
+}
+
+/// Counters are apart from the other records, so that these do not take their room.
+#[derive(Default)]
+struct Tables {
+    records: Table,
+    counters: Table,
+}
+
+/// A store in memory, with a bounded number of records and as many counters. Expired ones make room first, and the counters that end the soonest then:
+/// counting never fails.
 pub struct MemoryStore {
-    table: Mutex<Table>,
+    tables: Mutex<Tables>,
     clock: Arc<dyn Clock>,
     most: usize,
     revision: AtomicU64,
@@ -57,12 +82,13 @@ impl MemoryStore {
 
     /// An empty store for up to `most` records.
     pub fn with_room_for(clock: Arc<dyn Clock>, most: usize) -> Self {
-        Self { table: Mutex::default(), clock, most, revision: AtomicU64::new(0) }
+        Self { tables: Mutex::default(), clock, most, revision: AtomicU64::new(0) }
     }
 
-    /// Returns the number of records, including expired ones that were not removed yet.
+    /// Returns the number of records and counters, including expired ones that were not removed yet.
     pub fn len(&self) -> usize {
-        self.lock().records.len()
+        let tables = self.lock();
+        tables.records.records.len() + tables.counters.records.len()
     }
 
     /// Returns whether there are no records.
@@ -70,55 +96,56 @@ impl MemoryStore {
         self.len() == 0
     }
 
-    fn lock(&self) -> MutexGuard<'_, Table> {
-        self.table.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> MutexGuard<'_, Tables> {
+        self.tables.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn step<T>(&self, run: impl FnOnce(&mut Locked<'_>) -> Result<T, StoreError>) -> Result<T, StoreError> {
         let now_ms = self.clock.now_ms();
-        run(&mut Locked { table: &mut self.lock(), now_ms, most: self.most })
+        run(&mut Locked { tables: &mut self.lock(), now_ms, most: self.most, counts: false })
     }
 }
 
 struct Locked<'a> {
-    table: &'a mut Table,
+    tables: &'a mut Tables,
     now_ms: u64,
     most: usize,
-}
-
-impl Locked<'_> {
-    fn sweep(&mut self) {
-        let now = self.now_ms;
-        self.table.records.retain(|_, record| record.expires_ms > now);
-        if self.table.records.capacity() > 4 * self.table.records.len().max(1024) {
-            self.table.records.shrink_to_fit();
-        }
-    }
+    /// What is written is a counter.
+    counts: bool,
 }
 
 impl Transaction for Locked<'_> {
     fn get(&mut self, key: &Key) -> Result<Option<(Vec<u8>, u64)>, StoreError> {
-        let live = self.table.records.get(key).filter(|record| record.expires_ms > self.now_ms);
+        let Tables { records, counters } = &*self.tables;
+        let mut found = [records, counters].into_iter().filter_map(|table| table.records.get(key));
+        let live = found.find(|record| record.expires_ms > self.now_ms);
         Ok(live.map(|record| (record.value.clone(), record.expires_ms)))
     }
 
     fn set(&mut self, key: &Key, value: &[u8], expires_ms: u64) -> Result<(), StoreError> {
-        self.table.writes += 1;
-        if self.table.writes.is_multiple_of(SWEEP_EVERY) {
-            self.sweep();
+        let Tables { records, counters } = &mut *self.tables;
+        let table = if self.counts { counters } else { records };
+        table.writes += 1;
+        if table.writes.is_multiple_of(SWEEP_EVERY) {
+            table.sweep(self.now_ms);
         }
-        if self.table.records.len() >= self.most && !self.table.records.contains_key(key) {
-            self.sweep();
-            if self.table.records.len() >= self.most {
-                return Err(StoreError::Full);
+        if table.records.len() >= self.most && !table.records.contains_key(key) {
+            table.sweep(self.now_ms);
+            if table.records.len() >= self.most {
+                if !self.counts {
+                    return Err(StoreError::Full);
+                }
+                table.halve();
             }
         }
-        self.table.records.insert(key.clone(), Record { value: value.to_vec(), expires_ms });
+        table.records.insert(key.clone(), Record { value: value.to_vec(), expires_ms });
         Ok(())
     }
 
     fn remove(&mut self, key: &Key) -> Result<(), StoreError> {
-        self.table.records.remove(key);
+        let Tables { records, counters } = &mut *self.tables;
+        records.records.remove(key);
+        counters.records.remove(key);
         Ok(())
     }
 
@@ -164,8 +191,9 @@ impl Records for MemoryStore {
 impl Listing for MemoryStore {
     async fn list(&self, kind: &'static str, most: usize) -> Result<Vec<Vec<u8>>, StoreError> {
         let (now_ms, prefix) = (self.clock.now_ms(), format!("{kind}:"));
-        let table = self.lock();
-        let live = table
+        let tables = self.lock();
+        let live = tables
+            .records
             .records
             .iter()
             .filter(|(key, record)| key.as_str().starts_with(&prefix) && record.expires_ms > now_ms);
@@ -176,7 +204,10 @@ impl Listing for MemoryStore {
 #[async_trait]
 impl Counters for MemoryStore {
     async fn hit(&self, key: &Key, window: Duration) -> Result<Hit, StoreError> {
-        self.step(|t| atomic::hit(t, key, window))
+        self.step(|t| {
+            t.counts = true;
+            atomic::hit(t, key, window)
+        })
     }
 }
 

@@ -5,8 +5,8 @@ use std::{sync::Arc, time::Duration};
 use gatewright_auth::{
     Clock, ManualClock, SystemEntropy,
     store::{
-        CodeLife, Digest, Exchange, Exchanged, FamilyId, Key, MemoryStore, Redeemed, RedisStore, Rotated,
-        Rotation, SqliteStore, Store,
+        CodeLife, Counters as _, Digest, Exchange, Exchanged, FamilyId, Key, MemoryStore, Records as _,
+        Redeemed, RedisStore, Rotated, Rotation, SqliteStore, Store,
     },
 };
 
@@ -279,4 +279,28 @@ async fn k10_a_sqlite_file_outlives_its_process() {
     let second = SqliteStore::open(&path, "gw:", clock).unwrap();
     let store: &dyn Store = &second;
     assert_eq!(store.redeem(&code, &family, &code).await.unwrap(), Redeemed::Fresh(b"g".to_vec()));
+}
+
+#[tokio::test]
+async fn a_memory_store_full_of_records_counts_and_one_full_of_counters_stores() {
+    let clock = Arc::new(ManualClock::from_system());
+    let store = MemoryStore::with_room_for(clock.clone(), 100);
+    let put = async |n: usize| store.put(&Key::named("x", &[&n.to_string()]), b"v", MINUTE).await;
+    let counter = |n: usize| Key::named("rate", &[&n.to_string()]);
+    let kept = counter(usize::MAX);
+    for n in 0..100 {
+        put(n).await.unwrap();
+    }
+    assert!(put(100).await.is_err());
+    assert_eq!(store.hit(&kept, 60 * MINUTE).await.unwrap().count, 1);
+    for n in 0..1000 {
+        assert_eq!(store.hit(&counter(n), MINUTE).await.unwrap().count, 1, "counter {n}");
+    }
+    assert_eq!(store.hit(&kept, MINUTE).await.unwrap().count, 2, "those that end the soonest made room");
+    assert_eq!(store.get(&kept).await.unwrap().as_deref(), Some(&b"2"[..]), "a counter can be read");
+    assert!(store.len() <= 200, "{}", store.len());
+    store.remove(&Key::named("x", &["7"])).await.unwrap();
+    put(100).await.unwrap();
+    store.remove(&kept).await.unwrap();
+    assert_eq!(store.hit(&kept, MINUTE).await.unwrap().count, 1);
 }
