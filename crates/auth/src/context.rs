@@ -13,6 +13,7 @@ use crate::{
     error::OAuthError,
     metrics::Metrics,
     net::{ClientAddress, Network},
+    quota::Quota,
     store::{Key, Store, StoreError},
     tuning::RATE_WINDOW,
 };
@@ -28,6 +29,8 @@ pub(crate) struct Context {
     pub(crate) metrics: Arc<Metrics>,
     pub(crate) audit: Arc<dyn AuditSink>,
     pub(crate) trusted_proxies: Vec<Network>,
+    /// Quota of DPoP proofs that are remembered.
+    pub(crate) proofs: Quota,
 }
 
 impl Context {

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use gatewright_core::Claimant;
 use http::{StatusCode, request::Parts};
 use serde_json::Value;
 
@@ -11,10 +12,19 @@ use crate::{
     error::OAuthError,
     error_codes::Code,
     json::object,
-    keys::{Jwk, Token, VerifyingKey, check_end, check_start},
+    keys::{Jwk, MAX_TOKEN_BYTES, Token, VerifyingKey, check_end, check_start},
+    quota::Quota,
     store::Key,
     tuning::{DPOP_NONCE_PERIOD_S, DPOP_WINDOW_S},
 };
+
+/// Time for which a proof is remembered.
+const MEMORY: Duration = Duration::from_secs(2 * DPOP_WINDOW_S + 1);
+
+/// Returns the quota of remembered proofs. One caller may send some 800 in a second.
+pub(crate) fn quota() -> Quota {
+    Quota::new(500_000)
+}
 
 fn invalid(text: &'static str) -> OAuthError {
     OAuthError::new(Code::InvalidDpopProof, text)
@@ -33,25 +43,31 @@ pub(crate) async fn of_request(
     path: &str,
 ) -> Result<Option<String>, OAuthError> {
     match only_proof(parts)? {
-        Some(proof) => check(ctx, proof, parts.method.as_str(), &ctx.url(path), None).await.map(Some),
+        Some(proof) => {
+            let request = ProvedRequest { method: parts.method.as_str(), url: &ctx.url(path), token: None };
+            check(ctx, proof, request, Claimant::at(ctx.caller(parts).0)).await.map(Some)
+        }
         None => Ok(None),
     }
 }
 
-/// Returns the same at the resource `url`, for the access token `token`. Errors are challenges with status 401.
+/// Returns the same at the resource `url`, for the access token `token` of `subject`. Errors about the proof are challenges with status 401.
 pub(crate) async fn of_resource(
     ctx: &Context,
     parts: &Parts,
     url: &str,
-    token: &str,
+    (token, subject): (&str, &str),
 ) -> Result<Option<String>, OAuthError> {
     let thumbprint = match only_proof(parts) {
         Ok(None) => return Ok(None),
-        Ok(Some(proof)) => check(ctx, proof, parts.method.as_str(), url, Some(token)).await,
+        Ok(Some(proof)) => {
+            let request = ProvedRequest { method: parts.method.as_str(), url, token: Some(token) };
+            check(ctx, proof, request, Claimant::new(Some(subject.into()), None, &[])).await
+        }
         Err(error) => Err(error),
     };
     thumbprint.map(Some).map_err(|error| match error.status {
-        StatusCode::SERVICE_UNAVAILABLE => error,
+        StatusCode::SERVICE_UNAVAILABLE | StatusCode::TOO_MANY_REQUESTS => error,
         _ => OAuthError {
             status: StatusCode::UNAUTHORIZED,
             challenge: Some(format!("DPoP error=\"{}\"", error.code.as_str())),
@@ -69,14 +85,24 @@ fn only_proof(parts: &Parts) -> Result<Option<&str>, OAuthError> {
     proof.to_str().map(Some).map_err(|_| invalid("the proof is not text"))
 }
 
-/// Checks a proof for `method` and `url`, for the access token `token` at a resource, and returns its key's thumbprint.
+/// A request that a proof is for.
+struct ProvedRequest<'a> {
+    method: &'a str,
+    url: &'a str,
+    /// The access token, at a resource.
+    token: Option<&'a str>,
+}
+
+/// Checks a proof, which counts for `claimant`, and returns its key's thumbprint.
 async fn check(
     ctx: &Context,
     proof: &str,
-    method: &str,
-    url: &str,
-    token: Option<&str>,
+    ProvedRequest { method, url, token }: ProvedRequest<'_>,
+    claimant: Claimant,
 ) -> Result<String, OAuthError> {
+    if proof.len() > MAX_TOKEN_BYTES {
+        return Err(invalid("the proof is too long"));
+    }
     let header = proof.split('.').next().and_then(unb64).ok_or_else(|| invalid("the proof is malformed"))?;
     let header = object(&header).map_err(|_| invalid("the proof is malformed, or has a member twice"))?;
     if header.get("typ").and_then(Value::as_str) != Some("dpop+jwt") {
@@ -137,8 +163,71 @@ async fn check(
         .ok_or_else(|| invalid("the proof has no jti"))?;
     let thumbprint = jwk.thumbprint();
     let once = Key::named("proof", &[&thumbprint, jti, url]);
-    if !ctx.store.put_new(&once, b"1", Duration::from_secs(2 * DPOP_WINDOW_S + 1)).await? {
+    if !ctx.proofs.reserve(claimant, 1, ctx.clock.now_ms(), MEMORY) {
+        return Err(OAuthError::too_many(MEMORY));
+    }
+    if !ctx.store.put_new(&once, b"1", MEMORY).await? {
         return Err(invalid("the proof was used before"));
     }
     Ok(thumbprint)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use http::Request;
+    use serde_json::json;
+
+    use super::*;
+    use crate::{
+        AuthorizationServer, Deployment, LogAudit, ManualClock, ServerParts, SystemEntropy,
+        keys::{Algorithm, SigningKey},
+        store::MemoryStore,
+    };
+
+    const URL: &str = "https://mcp.example/mcp";
+
+    fn proof(key: &Jwk, jti: u64, now_s: u64) -> Parts {
+        let header = json!({"typ": "dpop+jwt", "alg": "ES256", "jwk": key.public()});
+        let ath = b64(sha256("token"));
+        let claims = json!({"jti": jti.to_string(), "htm": "POST", "htu": URL, "iat": now_s, "ath": ath});
+        let signed = format!("{}.{}", b64(header.to_string()), b64(claims.to_string()));
+        let signature = b64(SigningKey::from_jwk(key).unwrap().sign(signed.as_bytes()));
+        let request = Request::post("/mcp").header("dpop", format!("{signed}.{signature}"));
+        request.body(()).unwrap().into_parts().0
+    }
+
+    #[tokio::test]
+    async fn a_subject_that_sends_too_many_proofs_waits_and_others_do_not() {
+        let clock = Arc::new(ManualClock::from_system());
+        let parts = ServerParts {
+            store: Arc::new(MemoryStore::new(clock.clone())),
+            clock: clock.clone(),
+            entropy: Arc::new(SystemEntropy),
+            audit: Arc::new(LogAudit),
+        };
+        let config = json!({"mode": "orchestrated", "type": "local"});
+        let config = serde_json::from_value(config).unwrap();
+        let deployment = Deployment::new("https://mcp.example", "/mcp", "x");
+        let server = AuthorizationServer::with_parts(config, deployment, parts).await.unwrap();
+        let ctx = &server.services().ctx;
+        let key = Jwk::generate(Algorithm::ES256).unwrap();
+        let send = async |subject: &str, jti: u64| {
+            let parts = proof(&key, jti, ctx.clock.now_s());
+            of_resource(ctx, &parts, URL, ("token", subject)).await.map_err(|error| error.status.as_u16())
+        };
+        assert_eq!(send("user:alice", 1).await, Ok(Some(key.thumbprint())));
+        assert_eq!(send("user:alice", 1).await, Err(401), "used before");
+        let alice = Claimant::new(Some("user:alice".into()), None, &[]);
+        let mut reserved = 0;
+        while ctx.proofs.reserve(alice.clone(), 1, ctx.clock.now_ms(), MEMORY) {
+            reserved += 1;
+        }
+        assert!((50_000..=100_000).contains(&reserved), "{reserved}");
+        assert_eq!(send("user:alice", 2).await, Err(429));
+        assert!(send("user:bob", 3).await.is_ok());
+        clock.advance(MEMORY + Duration::from_secs(1));
+        assert!(send("user:alice", 4).await.is_ok());
+    }
 }

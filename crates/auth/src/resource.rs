@@ -155,9 +155,13 @@ impl ResourceServer {
                 };
                 let ctx = &services.ctx;
                 let resource = ctx.deployment.resource_of(endpoint);
-                let proved = dpop::of_resource(ctx, parts, &resource, token).await.map_err(|error| {
+                let caller = (token, &*verified.principal.subject);
+                let proved = dpop::of_resource(ctx, parts, &resource, caller).await.map_err(|error| {
                     match error.status {
                         StatusCode::SERVICE_UNAVAILABLE => AuthError::Unavailable,
+                        StatusCode::TOO_MANY_REQUESTS => {
+                            AuthError::Flood("too many proofs came for this user; try again later")
+                        }
                         _ => AuthError::Proof(error),
                     }
                 })?;

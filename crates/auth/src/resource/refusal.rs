@@ -15,8 +15,8 @@ pub(super) enum AuthError {
     Malformed,
     Token(TokenError),
     Proof(OAuthError),
-    /// Too many unknown API keys came from the caller's network.
-    Flood,
+    /// Too many requests came; the text says of what.
+    Flood(&'static str),
     /// The token cannot be checked now.
     Unavailable,
 }
@@ -38,7 +38,9 @@ impl From<KeyRefusal> for AuthError {
     fn from(refusal: KeyRefusal) -> Self {
         match refusal {
             KeyRefusal::Token(why) => why.into(),
-            KeyRefusal::Flood => Self::Flood,
+            KeyRefusal::Flood => {
+                Self::Flood("too many unknown API keys came from this network; try again later")
+            }
             KeyRefusal::Store(error) => error.into(),
         }
     }
@@ -103,10 +105,7 @@ impl ResourceServer {
                 }
                 response
             }
-            AuthError::Flood => {
-                let text = "too many unknown API keys came from this network; try again later";
-                try_later(StatusCode::TOO_MANY_REQUESTS, text, RATE_WINDOW.as_secs())
-            }
+            AuthError::Flood(text) => try_later(StatusCode::TOO_MANY_REQUESTS, text, RATE_WINDOW.as_secs()),
             AuthError::Unavailable => try_later(StatusCode::SERVICE_UNAVAILABLE, "try again later", 5),
         }
     }

@@ -54,7 +54,9 @@ async fn authorize(services: &Services, parts: &Parts) -> Result<(Grant, Granted
     match (claims.get("cnf").map(|cnf| cnf.get("jkt").and_then(Value::as_str)), is_dpop) {
         (None, false) => {}
         (Some(Some(jkt)), true) => {
-            let proved = dpop::of_resource(ctx, parts, &ctx.url("/oauth/userinfo"), token).await?;
+            let subject = claims.get("sub").and_then(Value::as_str).unwrap_or_default();
+            let url = ctx.url("/oauth/userinfo");
+            let proved = dpop::of_resource(ctx, parts, &url, (token, subject)).await?;
             if proved.as_deref() != Some(jkt) {
                 return Err(invalid_token());
             }

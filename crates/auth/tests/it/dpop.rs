@@ -67,6 +67,8 @@ async fn m01_and_f24_a_proof_fits_its_request_and_a_bound_token_needs_one() {
             "{changes} {header}"
         );
     }
+    let long = format!("{}.{}.AAAA", B64.encode(r#"{"typ":"dpop+jwt"}"#), "A".repeat(16 * 1024));
+    assert!(with_proof(&site, &pairs, &long).await.text.contains("the proof is too long"));
     let good = proof(&key, now, json!({}), json!({}));
     let tokens = with_proof(&site, &pairs, &good).await.json();
     assert_eq!(tokens["token_type"], "DPoP");
