@@ -162,8 +162,7 @@ impl Grants {
         let mut named: Option<String> = None;
         for resource in requested {
             let url = Url::parse(resource).ok().filter(|_| !resource.contains('#')).ok_or_else(invalid)?;
-            let is_same = |ours: &String| Url::parse(ours).is_ok_and(|ours| ours == url);
-            let ours = self.ctx.deployment.resources().into_iter().find(is_same).ok_or_else(invalid)?;
+            let ours = self.ctx.deployment.resource_at(&url).ok_or_else(invalid)?;
             if named.as_ref().is_some_and(|before| *before != ours) {
                 let text = "several resources are named; ask for a token for each";
                 return Err(OAuthError::new(Code::InvalidTarget, text));

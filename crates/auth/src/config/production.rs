@@ -94,6 +94,17 @@ impl Deployment {
         std::iter::once(self.resource.clone()).chain(others).collect()
     }
 
+    /// Returns the resource that `url` is the address of. Takes the same time however many endpoints there are.
+    pub(crate) fn resource_at(&self, url: &Url) -> Option<String> {
+        let is_at_url = |ours: &String| Url::parse(ours).is_ok_and(|ours| ours == *url);
+        let of_endpoint = || {
+            let name = url.path_segments()?.next_back()?;
+            self.endpoints.get(name).map(|endpoint| self.resource_of(Some(&endpoint.name)))
+        };
+        let main = Some(self.resource.clone()).filter(is_at_url);
+        main.or_else(|| of_endpoint().filter(is_at_url))
+    }
+
     /// Returns whether what opens the main endpoint opens this one, too.
     pub(crate) fn is_shared(&self, endpoint: Option<&str>) -> bool {
         let shared = |name| {

@@ -11,6 +11,8 @@ use crate::{error_codes::Code, scopes::space_delimited};
 
 const MAX_BODY_BYTES: usize = 64 * 1024;
 const MAX_STATE_BYTES: usize = 4096;
+/// Values of `resource`. A grant is for one.
+const MAX_RESOURCES: usize = 8;
 /// Longest wait for a body where the server sets none (`http.bodyReadTimeout`).
 const BODY_TIMEOUT: Duration = Duration::from_secs(10);
 
@@ -30,7 +32,7 @@ impl Params {
     /// Parses a query or a form.
     ///
     /// # Errors
-    /// `invalid_request` for bytes that are not UTF-8: decoded, they would be other ones than were sent.
+    /// `invalid_request` for bytes that are not UTF-8: decoded, they would be other ones than were sent. `invalid_target` for more than 8 resources.
     pub(crate) fn parse(text: &[u8]) -> Result<Self, OAuthError> {
         let mut params = Self::default();
         for (name, value) in url::form_urlencoded::parse(text) {
@@ -43,6 +45,9 @@ impl Params {
                 continue;
             }
             match &*name {
+                "resource" if params.resources.len() == MAX_RESOURCES => {
+                    return Err(OAuthError::new(Code::InvalidTarget, "more than 8 resources are named"));
+                }
                 "resource" => params.resources.push(value.into_owned()),
                 "grant_scope" => params.granted_scopes.push(value.into_owned()),
                 _ => {

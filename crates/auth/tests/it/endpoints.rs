@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use crate::support::{
     idp::{AUDIENCE, Idp},
-    site::{ISSUER, RESOURCE, SECRET, Site, claims},
+    site::{ISSUER, RESOURCE, SECRET, Site, ask, claims},
     web::Reply,
 };
 
@@ -233,5 +233,37 @@ async fn an_opaque_token_opens_no_other_endpoint_because_it_was_introspected_onc
         let answer = json!({"active": true, "sub": "u1", "client_id": "c", "scope": "read", "aud": audience});
         idp.web.on("/introspect", Reply::json(answer));
         assert_eq!(opened(&guard, &format!("opaque-{}", audience.len())).await, expected);
+    }
+}
+
+#[tokio::test]
+async fn a_resource_is_found_by_its_address_alone() {
+    let endpoints = json!({"invoices": {"apps": ["a"]}, "mcp": {"apps": ["a"]}});
+    let site = Site::with_endpoints(json!({}), endpoints).await;
+    let status = async |resource: &str| {
+        let answer = site.get(&ask(&[("resource", resource)])).await;
+        (answer.status != 200).then(|| answer.location()["error"].clone())
+    };
+    for good in [
+        "https://mcp.example/mcp",
+        "https://MCP.example:443/mcp",
+        "https://mcp.example/mcp/invoices",
+        "https://mcp.example/mcp/mcp",
+    ] {
+        assert_eq!(status(good).await, None, "{good}");
+    }
+    for bad in [
+        "https://mcp.example",
+        "https://mcp.example/mcp/",
+        "https://mcp.example/mcp/other",
+        "https://mcp.example/mcp/invoices/",
+        "https://mcp.example/mcp/invoices?x",
+        "https://mcp.example/mcp/x/invoices",
+        "https://mcp.example/invoices",
+        "https://evil.example/mcp/invoices",
+        "invoices",
+        "data:invoices",
+    ] {
+        assert_eq!(status(bad).await.as_deref(), Some("invalid_target"), "{bad}");
     }
 }

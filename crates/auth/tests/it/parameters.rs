@@ -95,3 +95,17 @@ async fn two_authorization_headers_name_nobody() {
     let twice = request().header(header::AUTHORIZATION, "Bearer x").body(Body::empty()).unwrap();
     assert_eq!(site.send(twice).await.status, 401);
 }
+
+#[tokio::test]
+async fn more_than_8_resources_are_refused_wherever_they_are_named() {
+    let site = Site::new().await;
+    let tokens = site.tokens().await;
+    let refresh = tokens["refresh_token"].as_str().unwrap();
+    let named = |number: usize| vec![("resource", crate::support::site::RESOURCE); number];
+    let granted = site.refresh(refresh, &named(8)).await;
+    assert_eq!(granted.status, 200, "{}", granted.text);
+    let refresh = granted.json()["refresh_token"].as_str().unwrap().to_owned();
+    let refused = site.refresh(&refresh, &named(9)).await;
+    assert_eq!((refused.status.as_u16(), refused.error().as_str()), (400, "invalid_target"));
+    is_page(&site.get(&format!("{}&{}", ask(&[]), form(&named(9)))).await, "authorize");
+}
