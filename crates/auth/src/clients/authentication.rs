@@ -10,7 +10,7 @@ use crate::{
     crypto::{same, sha256_hex},
     error::OAuthError,
     error_codes::Code,
-    keys::{SKEW_S, Token, VerifyingKey},
+    keys::{SKEW_S, Token, VerifyingKey, claim_time},
     net::ClientAddress,
     store::Key,
     tuning::MAX_ASSERTION_LIFETIME_S,
@@ -189,7 +189,7 @@ impl Clients {
             Some(one) => ours(one),
             None => false,
         };
-        let expires = claims.get("exp").and_then(Value::as_u64).unwrap_or_default();
+        let expires = claim_time(&claims, "exp").map_err(refused)?.unwrap_or_default();
         let jti = text("jti")
             .filter(|jti| !jti.is_empty() && jti.len() <= 256)
             .ok_or_else(OAuthError::invalid_client)?;

@@ -215,7 +215,7 @@ pub(crate) fn check_times(claims: &Claims, now_s: u64) -> Result<(), TokenError>
     }
     check_end(claims, now_s)?;
     check_start(claims, now_s)?;
-    match time(claims, "iat")? {
+    match claim_time(claims, "iat")? {
         Some(at) if at > now_s + SKEW_S => Err(TokenError::NotYet),
         _ => Ok(()),
     }
@@ -223,7 +223,7 @@ pub(crate) fn check_times(claims: &Claims, now_s: u64) -> Result<(), TokenError>
 
 /// Checks `exp`, if it is there.
 pub(crate) fn check_end(claims: &Claims, now_s: u64) -> Result<(), TokenError> {
-    match time(claims, "exp")? {
+    match claim_time(claims, "exp")? {
         Some(expires) if expires.saturating_add(SKEW_S) <= now_s => Err(TokenError::Expired),
         _ => Ok(()),
     }
@@ -231,13 +231,14 @@ pub(crate) fn check_end(claims: &Claims, now_s: u64) -> Result<(), TokenError> {
 
 /// Checks `nbf`, if it is there.
 pub(crate) fn check_start(claims: &Claims, now_s: u64) -> Result<(), TokenError> {
-    match time(claims, "nbf")? {
+    match claim_time(claims, "nbf")? {
         Some(at) if at > now_s + SKEW_S => Err(TokenError::NotYet),
         _ => Ok(()),
     }
 }
 
-fn time(claims: &Claims, name: &str) -> Result<Option<u64>, TokenError> {
+/// Returns the time that a claim names, in whole seconds. It may have fractions (RFC 7519 §2, NumericDate).
+pub(crate) fn claim_time(claims: &Claims, name: &str) -> Result<Option<u64>, TokenError> {
     match claims.get(name) {
         None => Ok(None),
         Some(value) => value

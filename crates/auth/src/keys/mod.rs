@@ -6,7 +6,7 @@ mod jwt;
 mod ring;
 mod rsa;
 
-pub(crate) use self::jwt::{MAX_TOKEN_BYTES, check_end, check_start, check_times};
+pub(crate) use self::jwt::{MAX_TOKEN_BYTES, check_end, check_start, check_times, claim_time};
 
 pub use self::{
     jwk::{Algorithm, Jwk, JwkSet, KeyError, SigningKey, VerifyingKey},

@@ -41,7 +41,7 @@ impl TokenResponse {
         Ok(ProviderTokens {
             access_token: access_token.ok_or("the token answer has no access_token")?,
             refresh_token: self.refresh_token.clone().filter(|token| !token.is_empty()),
-            expires_s: now_s + self.expires_in.unwrap_or(300),
+            expires_s: now_s.saturating_add(self.expires_in.unwrap_or(300)),
             checked_s: now_s,
             groups: None,
         })

@@ -181,3 +181,16 @@ async fn what_a_client_asks_of_a_login_reaches_the_provider_and_is_checked() {
         assert_eq!(person["sub"], about["sub"]);
     }
 }
+
+#[tokio::test]
+async fn a_lifetime_beyond_all_times_does_not_fail_a_login() {
+    let idp = Idp::start().await;
+    let site = remote(&idp).await;
+    let browser = site.browser();
+    let asked = begin(&browser).await;
+    let id_token = identity(&idp, &idp.key, &asked, json!({}));
+    let answer = json!({"access_token": "idp-access", "id_token": id_token, "expires_in": u64::MAX});
+    idp.web.on("/token", Reply::json(answer));
+    let next = browser.get(&back(&idp, &asked["state"])).await;
+    assert_eq!(next.status, 303, "{}", next.text);
+}

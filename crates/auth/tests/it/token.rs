@@ -231,6 +231,7 @@ async fn c24_a_client_assertion_is_for_us_short_and_used_once() {
         json!({"aud": ["https://mcp.example", "https://other.example"], "jti": "2"}),
         json!({"iss": "app", "jti": "2"}),
         json!({"exp": now + 10_000, "jti": "2"}),
+        json!({"exp": (now + 10_000) as f64, "jti": "2"}),
         json!({"exp": now - 61, "jti": "2"}),
         json!({"jti": null}),
     ] {
