@@ -11,10 +11,15 @@ use crate::{config::ProviderConfig, keys::Claims};
 const DEFAULT_CLAIM: &str = "groups";
 
 impl ProviderConfig {
+    /// Returns the name of the claim that lists the groups of users.
+    pub(crate) fn groups_claim_name(&self) -> &str {
+        self.groups_claim.as_deref().unwrap_or(DEFAULT_CLAIM)
+    }
+
     /// Returns the groups of the user whom `claims` are about. Without the claim there are none, nor with one that is not a list of strings within the
     /// bounds of [`Groups`]: part of such a list might hold other groups the next time.
     pub(crate) fn groups(&self, claims: &Claims) -> Groups {
-        let name = self.groups_claim.as_deref().unwrap_or(DEFAULT_CLAIM);
+        let name = self.groups_claim_name();
         let Some(value) = claims.get(name).filter(|value| !value.is_null()) else { return Groups::default() };
         let names: Option<Vec<&str>> =
             value.as_array().and_then(|list| list.iter().map(Value::as_str).collect());

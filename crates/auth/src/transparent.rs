@@ -28,6 +28,12 @@ use crate::{
 };
 
 const MAX_KEYS_BYTES: usize = 1024 * 1024;
+/// Bytes of an introspection response.
+const MAX_ANSWER_BYTES: usize = 64 * 1024;
+/// Keys of a set that are used: a token that names no key is tried with each of them.
+const MAX_KEYS: usize = 100;
+/// Claims that are read after an introspection, besides that of the groups.
+const KEPT_CLAIMS: [&str; 8] = ["aud", "azp", "client_id", "cnf", "exp", "scope", "scp", "sub"];
 /// Shortest time between two fetches for unknown keys, in seconds. The fetch that fills an empty or old cache does not count: a key that
 /// comes into use right after it is accepted at once.
 const COOL_DOWN_S: u64 = 30;
@@ -88,11 +94,13 @@ fn usable(set: &JwkSet) -> Vec<(Option<String>, VerifyingKey)> {
         }
         is_public
     };
-    set.keys
-        .iter()
-        .filter(is_public)
-        .filter_map(|jwk| Some((jwk.kid.clone(), VerifyingKey::from_jwk(jwk).ok()?)))
-        .collect()
+    let keys = set.keys.iter().filter(is_public);
+    let mut keys = keys.filter_map(|jwk| Some((jwk.kid.clone(), VerifyingKey::from_jwk(jwk).ok()?)));
+    let used = keys.by_ref().take(MAX_KEYS).collect();
+    if keys.next().is_some() {
+        tracing::warn!("of the provider's keys, the first {MAX_KEYS} are used");
+    }
+    used
 }
 
 impl KeySource {
@@ -430,13 +438,14 @@ impl Transparent {
         let provider = &self.config.provider;
         let secret = provider.client_secret.as_ref().map(|secret| secret.expose_secret()).unwrap_or_default();
         let basic = provider.client_id.as_deref().map(|id| (id, secret));
-        let answer = self.fetcher.post_form(uri, &[("token", token)], basic, MAX_KEYS_BYTES).await.map_err(
-            |error| {
-                tracing::error!(%error, "the provider's introspection failed");
-                None
-            },
-        )?;
-        let claims: Claims = object(&answer.body).map_err(|_| None)?;
+        let answer =
+            self.fetcher.post_form(uri, &[("token", token)], basic, MAX_ANSWER_BYTES).await.map_err(
+                |error| {
+                    tracing::error!(%error, "the provider's introspection failed");
+                    None
+                },
+            )?;
+        let mut claims: Claims = object(&answer.body).map_err(|_| None)?;
         if claims.get("active") != Some(&Value::Bool(true)) {
             return Err(Some(TokenError::Revoked));
         }
@@ -453,6 +462,22 @@ impl Transparent {
         }
         check_start(&claims, now)?;
         self.check_client(&claims)?;
+        claims.retain(|name, _| KEPT_CLAIMS.contains(&name.as_str()) || name == provider.groups_claim_name());
         Ok(claims)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn of_a_set_with_many_keys_the_first_are_used() {
+        let key = crate::keys::Jwk::generate(crate::keys::Algorithm::ES256).unwrap().public();
+        let named = |n: usize| crate::keys::Jwk { kid: Some(n.to_string()), ..key.clone() };
+        let set = JwkSet { keys: (0..150).map(named).collect() };
+        let used = usable(&set);
+        assert_eq!(used.len(), MAX_KEYS);
+        assert!(used.iter().enumerate().all(|(n, (kid, _))| *kid == Some(n.to_string())));
     }
 }

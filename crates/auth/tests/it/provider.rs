@@ -403,3 +403,24 @@ async fn g08_resource_metadata_of_transparent_mode_names_the_provider() {
         );
     }
 }
+
+#[tokio::test]
+async fn an_introspection_that_is_too_long_is_no_answer_and_groups_are_kept_of_others() {
+    let idp = Idp::start().await;
+    let provider = json!({"introspectionUri": idp.web.url("/introspect"), "clientId": "rs", "clientSecret": "s",
+        "groupsClaim": "teams"});
+    let guard = idp.guard(json!({"provider": provider}));
+    let say = |more: usize| {
+        let answer = json!({"active": true, "sub": "u2", "aud": AUDIENCE, "scope": "read", "client_id": "c",
+            "teams": ["ops"], "more": "x".repeat(more)});
+        idp.web.on("/introspect", Reply::json(answer));
+    };
+    say(64 * 1024);
+    assert_eq!(check(&guard, "long").await, Err(503));
+    say(63 * 1024);
+    for _ in 0..2 {
+        let caller = check(&guard, "short").await.unwrap();
+        assert_eq!((&*caller.subject, caller.client_id.as_deref()), ("u2", Some("c")));
+        assert!(caller.scopes.allows("read") && caller.groups.names().eq(["ops"]), "{caller:?}");
+    }
+}
