@@ -7,6 +7,7 @@ use crate::{
     clients::OAuthClient,
     context::Context,
     grants::Grants,
+    net::without_loopback_port,
     records::{Consent, Grant},
     store::{Key, StoreError},
     tuning::CONSENT_LIFETIME,
@@ -27,7 +28,10 @@ impl ConsentRequest<'_> {
     /// The key of its record; `main` is the resource of the main endpoint.
     fn key(&self, main: &str) -> Key {
         let grant = self.grant;
-        let mut names = vec![&*grant.sub, &grant.client, &grant.redirect];
+        // A program on the user's computer has another port each time (RFC 8252 §7.3).
+        let redirect = without_loopback_port(&grant.redirect);
+        let redirect = redirect.as_deref().unwrap_or(&grant.redirect);
+        let mut names = vec![&*grant.sub, &grant.client, redirect];
         // A consent for one endpoint is none for another. The main one is not named.
         names.extend(grant.resources.iter().filter(|named| **named != *main).map(String::as_str));
         Key::named("consent", &names)

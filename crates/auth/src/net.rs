@@ -130,20 +130,22 @@ pub(crate) fn redirect_matches(registered: &str, asked: &str) -> bool {
     if registered == asked {
         return true;
     }
-    let without_port = |uri: &str| -> Option<(String, String)> {
-        let url = check_redirect(uri).ok().filter(|url| url.scheme() == "http")?;
-        let host = url.host_str()?.to_owned();
-        let rest = uri.strip_prefix("http://")?.strip_prefix(host.as_str())?;
-        let path = match rest.strip_prefix(':') {
-            Some(rest) => rest.trim_start_matches(|c: char| c.is_ascii_digit()),
-            None => rest,
-        };
-        Some((host, path.to_owned()))
-    };
-    match (without_port(registered), without_port(asked)) {
+    match (without_loopback_port(registered), without_loopback_port(asked)) {
         (Some(registered), Some(asked)) => registered == asked,
         _ => false,
     }
+}
+
+/// Returns a redirect URI on loopback without its port; `None` for any other.
+pub(crate) fn without_loopback_port(uri: &str) -> Option<String> {
+    let url = check_redirect(uri).ok().filter(|url| url.scheme() == "http")?;
+    let host = url.host_str()?;
+    let rest = uri.strip_prefix("http://")?.strip_prefix(host)?;
+    let path = match rest.strip_prefix(':') {
+        Some(rest) => rest.trim_start_matches(|c: char| c.is_ascii_digit()),
+        None => rest,
+    };
+    Some(format!("http://{host}{path}"))
 }
 
 #[cfg(test)]

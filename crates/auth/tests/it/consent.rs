@@ -168,3 +168,20 @@ async fn a_page_of_one_user_is_not_decided_after_another_signed_in_at_the_same_b
     }
     assert_eq!(browser.decide(&of_bob, &["read"], "allow").await.status, 303);
 }
+
+#[tokio::test]
+async fn a_client_on_this_computer_has_one_consent_whatever_its_port() {
+    let registered = ["http://127.0.0.1/cb", "http://[::1]/cb"];
+    let clients = json!([{"clientId": "app", "clientSecret": "a-secret-of-this-client-0123456789", "redirectUris": registered}]);
+    let site = Site::with(json!({"clients": clients})).await;
+    let browser = site.browser();
+    browser.code(&[("redirect_uri", "http://127.0.0.1:1000/cb")]).await;
+    for port in 1001..1010 {
+        let redirect = format!("http://127.0.0.1:{port}/cb");
+        let answer = browser.get(&ask(&[("redirect_uri", &redirect)])).await;
+        assert!(answer.header("location").starts_with(&redirect), "{}", answer.text);
+    }
+    assert!(asks(&browser.get(&ask(&[("redirect_uri", "http://[::1]:1000/cb")])).await), "another address");
+    browser.code(&[("redirect_uri", "http://[::1]:1000/cb")]).await;
+    assert_eq!(site.store.list("consent", 100).await.unwrap().len(), 2);
+}
