@@ -25,6 +25,7 @@ mod gateway;
 mod hidden_text;
 mod invalid_field;
 mod invoker;
+mod json_budget;
 mod lines;
 mod link;
 mod listable;
@@ -84,6 +85,7 @@ pub use gatewright_json::{Unreadable, count_values, read_json, read_unique, roun
 pub use hidden_text::{HiddenText, hidden_in, show_hidden};
 pub use invalid_field::InvalidField;
 pub use invoker::{Invoker, RateLimiter, RestsOn, ResultListener, RetryAfter};
+pub use json_budget::JsonBudget;
 pub use lines::{Line, LineReader, write_line};
 pub use link::CatalogLink;
 pub use listable::CatalogFinding;

@@ -10,6 +10,7 @@ use serde::{Serialize, de::DeserializeOwned};
 use serde_json::{Value, json};
 
 use crate::{
+    JsonBudget,
     hidden_text::{hidden_in_name, show_hidden},
     names::{LONGEST_NAME, LONGEST_URI, clipped},
 };
@@ -55,6 +56,11 @@ pub(crate) fn note(found: &mut Vec<CatalogFinding>, finding: CatalogFinding) {
         found.push(finding);
     }
 }
+
+/// Size of the largest schema of a tool. What is done with a schema may take time and memory in proportion to it, for each call of each caller.
+///
+/// The largest schemas of well-known servers have 50 KB and 2,000 values, and those made of OpenAPI documents at most 64 KB.
+const LARGEST_SCHEMA: JsonBudget = JsonBudget { values: 50_000, bytes: 1024 * 1024 };
 
 /// Longest name of a resource or template, in bytes. Unlike that of a tool, it is only shown.
 const LONGEST_LABEL: usize = 1024;
@@ -151,13 +157,27 @@ fn parse<T: DeserializeOwned>(item: Value) -> Result<(T, Vec<&'static str>), Str
 /// Mends `tool` so that every client can read it.
 ///
 /// # Errors
-/// Its name or its input schema cannot be mended: the reason.
+/// Its name or its input schema cannot be mended, or one of its schemas is too large: the reason.
 pub(crate) fn mend(tool: &mut Tool) -> Result<(), String> {
     if tool.name.trim().is_empty() {
         return Err("it has no name".to_owned());
     }
     check_name(&tool.name)?;
+    check_size("inputSchema", &tool.input_schema)?;
+    tool.output_schema.as_ref().map_or(Ok(()), |schema| check_size("outputSchema", schema))?;
     object_schema(&mut tool.input_schema).map_err(|why| format!("its `inputSchema` {why}"))
+}
+
+/// Checks the size of a schema, the `member` of a tool.
+///
+/// # Errors
+/// It is too large: the problem.
+pub(crate) fn check_size(member: &str, schema: &JsonObject) -> Result<(), String> {
+    let JsonBudget { values, bytes } = LARGEST_SCHEMA;
+    match LARGEST_SCHEMA.has_room_for_object(schema) {
+        true => Ok(()),
+        false => Err(format!("its `{member}` is larger than {} KiB or {values} values", bytes / 1024)),
+    }
 }
 
 /// Returns the reason why clients of the era with sessions are not shown the output schema of `tool`, if so.
@@ -357,6 +377,24 @@ mod tests {
         let mut hiding = tool(json!({}));
         hiding.name = "a\u{202E}b".into();
         assert_eq!(mend(&mut hiding).unwrap_err(), "its name has characters that reorder text");
+    }
+
+    #[test]
+    fn a_tool_whose_schemas_are_too_large_is_left_out_and_large_ones_of_real_servers_are_not() {
+        let property = |about: &str| json!({"type": "string", "description": about});
+        let schema = |properties: usize, about: &str| {
+            let properties: JsonObject =
+                (0..properties).map(|n| (format!("p{n}"), property(about))).collect();
+            json!({"type": "object", "properties": properties})
+        };
+        mend(&mut tool(schema(5_000, &"x".repeat(100)))).unwrap();
+        for large in [schema(1, &"x".repeat(1 << 20)), schema(20_000, "")] {
+            let why = mend(&mut tool(large.clone())).unwrap_err();
+            assert_eq!(why, "its `inputSchema` is larger than 1024 KiB or 50000 values");
+            let mut tool = tool(json!({}));
+            tool.output_schema = large.as_object().cloned().map(Arc::new);
+            assert_eq!(mend(&mut tool).unwrap_err(), why.replace("input", "output"));
+        }
     }
 
     #[test]

@@ -11,7 +11,7 @@ use super::entry::AppEntry;
 use crate::{
     Catalog, CatalogFinding, PinState, Pins, ToolMeta,
     hidden_text::clean_tool,
-    listable::{Names, mend, note, object_schema, output_problem},
+    listable::{Names, check_size, mend, note, object_schema, output_problem},
     reshape::{FixedArguments, Reshaped},
 };
 
@@ -34,6 +34,7 @@ impl Offered {
     /// Mends the tool as it is listed, and the schema that its arguments have to fit, which allows the same objects as before.
     fn mend(&mut self) -> Result<(), String> {
         mend(&mut self.tool)?;
+        check_size("inputSchema", &self.schema)?;
         object_schema(&mut self.schema)
     }
 }
