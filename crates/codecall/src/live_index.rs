@@ -144,7 +144,7 @@ fn document(tool: &ToolEntry) -> Document {
         name: document_name(tool).into_owned(),
         app_id: tool.app_id.to_string(),
         description: tool.description().to_owned(),
-        input_schema: serde_json::Value::Object((**tool.input_schema()).clone()),
+        input_schema: tool.input_schema().clone(),
     }
 }
 
@@ -178,7 +178,7 @@ mod tests {
             name: name.to_owned(),
             app_id: "notes".to_owned(),
             description: "Show what was written".to_owned(),
-            input_schema: serde_json::Value::Null,
+            input_schema: Arc::default(),
         };
         let variant = "notes:list_pages\u{1f}\u{1}\u{8}\u{e}\u{15}";
         for query in ["list pages", "notes:list_pages", "notes_list_pages", "what was written"] {
@@ -192,5 +192,12 @@ mod tests {
         }
         assert_eq!(tool_name(variant), "notes:list_pages");
         assert_eq!(tool_name("notes:list_pages"), "notes:list_pages");
+    }
+
+    #[tokio::test]
+    async fn a_document_shares_the_schema_of_its_tool() {
+        for tool in crate::examples::testing::fixtures().await {
+            assert!(Arc::ptr_eq(&document(&tool).input_schema, tool.input_schema()));
+        }
     }
 }

@@ -191,7 +191,7 @@ mod tests {
             name: "a:b".to_owned(),
             app_id: "a".to_owned(),
             description: String::new(),
-            input_schema: Value::Null,
+            input_schema: Arc::default(),
         };
         semantic.feed(&Index::build([document]));
         assert!(semantic.search().is_some());

@@ -39,7 +39,7 @@ fn index() -> Index {
         name: name.to_owned(),
         app_id: name.split(':').next().unwrap_or_default().to_owned(),
         description: description.to_owned(),
-        input_schema: serde_json::Value::Null,
+        input_schema: Arc::default(),
     };
     Index::build([
         tool("radio:play_song", "Play a song"),
@@ -142,7 +142,7 @@ async fn vectors_of_tools_that_are_gone_are_kept_a_while_and_removed_when_there_
             name: format!("app:tool{number}"),
             app_id: "app".to_owned(),
             description: format!("does number {number}"),
-            input_schema: serde_json::Value::Null,
+            input_schema: Arc::default(),
         }))
     };
     let store = Arc::new(ExactStore::in_memory(2));

@@ -1,6 +1,6 @@
 //! Building, updating and querying an index of made-up tools.
 
-use std::hint::black_box;
+use std::{hint::black_box, sync::Arc};
 
 use criterion::{BatchSize, Criterion, criterion_group, criterion_main};
 use gatewright_search::{Change, Document, Index, Query};
@@ -42,9 +42,11 @@ fn tools(count: usize) -> Vec<Document> {
                 "{verb} a {thing} in workspace number {number}, with its {}",
                 THINGS[number % 20]
             ),
-            input_schema: json!({"type": "object", "properties": {
+            input_schema: serde_json::from_value(json!({"type": "object", "properties": {
                 format!("{thing}_id"): {"type": "string", "description": format!("Which {thing}")},
-                "limit": {"type": "integer"}}}),
+                "limit": {"type": "integer"}}}))
+            .map(Arc::new)
+            .unwrap(),
         }
     };
     (0..count).map(tool).collect()

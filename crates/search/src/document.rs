@@ -1,7 +1,9 @@
 //! Documents of the index, and the changes that keep it current.
 
-use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use std::sync::Arc;
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde_json::{Map, Value};
 
 /// One tool as the index sees it. Unknown fields are ignored when read from JSON.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -15,9 +17,20 @@ pub struct Document {
     /// Free text for people and models. May be empty.
     #[serde(default)]
     pub description: String,
-    /// JSON Schema of the arguments. Parameter names, descriptions and enum values are searched; `null` is fine.
-    #[serde(default)]
-    pub input_schema: Value,
+    /// JSON Schema of the arguments. Parameter names, descriptions and enum values are searched. What is no object is read as an empty one.
+    #[serde(default, serialize_with = "write_schema", deserialize_with = "read_schema")]
+    pub input_schema: Arc<Map<String, Value>>,
+}
+
+fn write_schema<S: Serializer>(schema: &Arc<Map<String, Value>>, serializer: S) -> Result<S::Ok, S::Error> {
+    schema.as_ref().serialize(serializer)
+}
+
+fn read_schema<'d, D: Deserializer<'d>>(deserializer: D) -> Result<Arc<Map<String, Value>>, D::Error> {
+    Ok(match Value::deserialize(deserializer)? {
+        Value::Object(schema) => Arc::new(schema),
+        _ => Arc::default(),
+    })
 }
 
 /// One step from an index to the next, for [`Index::updated`](crate::Index::updated).

@@ -1,6 +1,6 @@
 //! The texts of a document that are searched, and the field of each.
 
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use crate::Document;
 
@@ -66,17 +66,22 @@ pub(crate) fn texts<'d>(document: &'d Document, each: &mut dyn FnMut(Field, &'d 
     schema(&document.input_schema, 0, each);
 }
 
-fn schema<'d>(value: &'d Value, depth: usize, each: &mut dyn FnMut(Field, &'d str)) {
-    let Value::Object(map) = value else { return };
+fn value<'d>(value: &'d Value, depth: usize, each: &mut dyn FnMut(Field, &'d str)) {
+    if let Value::Object(map) = value {
+        schema(map, depth, each);
+    }
+}
+
+fn schema<'d>(map: &'d Map<String, Value>, depth: usize, each: &mut dyn FnMut(Field, &'d str)) {
     if depth > MAX_DEPTH {
         return;
     }
-    for (key, value) in map {
-        match (key.as_str(), value) {
+    for (key, member) in map {
+        match (key.as_str(), member) {
             ("properties", Value::Object(properties)) => {
                 for (name, property) in properties {
                     each(Field::Parameter, name);
-                    schema(property, depth + 1, each);
+                    value(property, depth + 1, each);
                 }
             }
             // The schema's own description repeats the tool's.
@@ -86,13 +91,13 @@ fn schema<'d>(value: &'d Value, depth: usize, each: &mut dyn FnMut(Field, &'d st
             }
             ("const", Value::String(text)) => each(Field::Enum, text),
             ("anyOf" | "oneOf" | "allOf" | "prefixItems", Value::Array(branches)) => {
-                branches.iter().for_each(|branch| schema(branch, depth + 1, each));
+                branches.iter().for_each(|branch| value(branch, depth + 1, each));
             }
             ("$defs" | "definitions", Value::Object(definitions)) => {
-                definitions.values().for_each(|definition| schema(definition, depth + 1, each));
+                definitions.values().for_each(|definition| value(definition, depth + 1, each));
             }
             ("items" | "additionalProperties" | "not" | "if" | "then" | "else", inner) => {
-                schema(inner, depth + 1, each);
+                value(inner, depth + 1, each);
             }
             _ => {}
         }
@@ -101,19 +106,22 @@ fn schema<'d>(value: &'d Value, depth: usize, each: &mut dyn FnMut(Field, &'d st
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use super::*;
 
     #[test]
     fn every_part_of_a_schema_is_read_once() {
+        let schema = serde_json::json!({
+            "type": "object", "description": "ignored",
+            "properties": {"who": {"description": "person", "enum": ["me", 3]},
+                "list": {"type": "array", "items": {"properties": {"inner": {"const": "x"}}}}}
+        });
         let document = Document {
             name: "crm:find".to_owned(),
             app_id: "crm".to_owned(),
             description: "Finds".to_owned(),
-            input_schema: serde_json::json!({
-                "type": "object", "description": "ignored",
-                "properties": {"who": {"description": "person", "enum": ["me", 3]},
-                    "list": {"type": "array", "items": {"properties": {"inner": {"const": "x"}}}}}
-            }),
+            input_schema: Arc::new(schema.as_object().unwrap().clone()),
         };
         let mut seen = Vec::new();
         texts(&document, &mut |field, text| seen.push((field.label(), text)));

@@ -9,7 +9,7 @@
 //!     name: "files:delete_file".to_owned(),
 //!     app_id: "files".to_owned(),
 //!     description: "Delete a file for good".to_owned(),
-//!     input_schema: serde_json::Value::Null,
+//!     input_schema: std::sync::Arc::default(),
 //! }]);
 //! let found = index.search(&Query::new("remove the file"));
 //! assert_eq!(found.hits[0].name, "files:delete_file");

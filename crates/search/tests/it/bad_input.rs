@@ -1,5 +1,7 @@
+use std::sync::Arc;
+
 use gatewright_search::{Document, Index, Query};
-use serde_json::{Value, json};
+use serde_json::json;
 
 use crate::support::{first, names, office};
 
@@ -31,7 +33,7 @@ fn a_single_character_finds_the_tool_of_that_name() {
         name: name.to_owned(),
         app_id: String::new(),
         description: String::new(),
-        input_schema: Value::Null,
+        input_schema: Arc::default(),
     };
     let index = Index::build([bare("x"), bare("y"), bare("a")]);
     assert_eq!(first(&index, "x").as_deref(), Some("x"));
@@ -42,11 +44,8 @@ fn a_single_character_finds_the_tool_of_that_name() {
 fn odd_schemas_and_empty_texts_are_indexed_all_the_same() {
     let deep = (0..500).fold(json!({"description": "bottom"}), |inner, _| json!({"items": inner}));
     let odd = [json!(null), json!(3), json!([]), json!({"properties": 7}), json!({"enum": "x"}), deep];
-    let index = Index::build(odd.into_iter().enumerate().map(|(number, input_schema)| Document {
-        name: format!("odd{number}"),
-        app_id: String::new(),
-        description: String::new(),
-        input_schema,
+    let index = Index::build(odd.into_iter().enumerate().map(|(number, schema)| -> Document {
+        serde_json::from_value(json!({"name": format!("odd{number}"), "inputSchema": schema})).unwrap()
     }));
     assert_eq!(index.len(), 6);
     assert_eq!(first(&index, "odd3").as_deref(), Some("odd3"));

@@ -3,6 +3,8 @@
 use gatewright_search::{Change, Document, Index, Query};
 use serde_json::json;
 
+use crate::support::schema;
+
 const ACTIONS: [(&str, &str); 10] = [
     ("list", "Lists the {}s of a repository, the most recent first"),
     ("get", "Gets a {} of a repository. Users with read access to the repository can use it"),
@@ -46,8 +48,8 @@ fn document(app: &str, name: &str, description: &str) -> Document {
         name: format!("{app}:{name}"),
         app_id: app.to_owned(),
         description: description.to_owned(),
-        input_schema: json!({"type": "object", "properties": {
-            "repo": {"type": "string", "description": "The repository without the `.git` extension"}}}),
+        input_schema: schema(json!({"type": "object", "properties": {
+            "repo": {"type": "string", "description": "The repository without the `.git` extension"}}})),
     }
 }
 

@@ -1,6 +1,6 @@
 use gatewright_search::{Index, Query, Relation};
 
-use crate::support::{document, first, names, office};
+use crate::support::{document, first, names, office, schema};
 
 #[test]
 fn a_name_in_any_spelling_is_first_with_a_score_of_one() {
@@ -91,8 +91,8 @@ fn an_explanation_names_words_fields_and_what_is_missing() {
 #[test]
 fn parameters_and_enum_values_are_searched() {
     let mut tool = document("a:run", "Runs");
-    tool.input_schema = serde_json::json!({"properties": {
-        "paperSize": {"type": "string", "description": "sheet", "enum": ["letter", "tabloid"]}}});
+    tool.input_schema = schema(serde_json::json!({"properties": {
+        "paperSize": {"type": "string", "description": "sheet", "enum": ["letter", "tabloid"]}}}));
     let index = Index::build([tool, document("a:walk", "Walks"), document("a:swim", "Swims")]);
     for text in ["paper size", "tabloid", "sheet"] {
         assert_eq!(first(&index, text).as_deref(), Some("a:run"), "{text}");

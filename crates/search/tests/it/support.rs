@@ -1,12 +1,18 @@
+use std::sync::Arc;
+
 use gatewright_search::{Document, Index, Query};
-use serde_json::json;
+use serde_json::{Map, Value, json};
+
+pub(crate) fn schema(value: Value) -> Arc<Map<String, Value>> {
+    serde_json::from_value(value).map(Arc::new).unwrap()
+}
 
 pub(crate) fn document(name: &str, description: &str) -> Document {
     Document {
         name: name.to_owned(),
         app_id: name.split_once(':').map_or("", |(app, _)| app).to_owned(),
         description: description.to_owned(),
-        input_schema: json!({"type": "object", "properties": {}}),
+        input_schema: schema(json!({"type": "object", "properties": {}})),
     }
 }
 
