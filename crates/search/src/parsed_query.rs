@@ -178,6 +178,7 @@ impl Builder<'_> {
     /// Looks up every slot's own term, and what stands in for it.
     fn fill(&mut self) {
         let weights = &self.inner.weights;
+        let mut budget = fuzzy::Budget::default();
         for at in 0..self.slots.len() {
             let term = self.slots[at].term.clone();
             self.alternative(at, &term, 1.0, Why::Same);
@@ -192,7 +193,7 @@ impl Builder<'_> {
                 && self.slots[at].looks == Looks::Word
                 && term.chars().count() >= trigrams::MIN_CHARS
             {
-                for (other, similarity) in fuzzy::corrections(self.inner, &term) {
+                for (other, similarity) in fuzzy::corrections(self.inner, &term, &mut budget) {
                     self.alternative(at, &other, similarity, Why::Typo);
                 }
             }

@@ -35,25 +35,20 @@ impl Trigrams {
         Self { starts, terms: pairs.into_iter().map(|(_, term)| term).collect() }
     }
 
-    /// Terms sharing at least a third of the word's trigrams, in no particular order.
-    pub(crate) fn similar(&self, word: &str) -> Vec<u32> {
-        if self.starts.is_empty() {
-            return Vec::new();
-        }
-        let mut buckets = Vec::new();
-        each_trigram(word, |bucket| buckets.push(bucket));
-        buckets.sort_unstable();
-        buckets.dedup();
-        let mut shared: Vec<u32> = Vec::new();
-        for bucket in &buckets {
-            let range =
-                self.starts[usize::from(*bucket)] as usize..self.starts[usize::from(*bucket) + 1] as usize;
-            shared.extend_from_slice(&self.terms[range]);
-        }
-        shared.sort_unstable();
-        let needed = buckets.len().div_ceil(3).max(1);
-        shared.chunk_by(|a, b| a == b).filter(|same| same.len() >= needed).map(|same| same[0]).collect()
+    /// Terms that have a trigram of this bucket.
+    pub(crate) fn terms(&self, bucket: u16) -> &[u32] {
+        let at = |bucket: usize| self.starts.get(bucket).map_or(0, |start| *start as usize);
+        &self.terms[at(usize::from(bucket))..at(usize::from(bucket) + 1)]
     }
+}
+
+/// The buckets of a word's trigrams.
+pub(crate) fn buckets(word: &str) -> Vec<u16> {
+    let mut buckets = Vec::new();
+    each_trigram(word, |bucket| buckets.push(bucket));
+    buckets.sort_unstable();
+    buckets.dedup();
+    buckets
 }
 
 /// Trigrams of the word with its edges marked, hashed to a bucket.
