@@ -28,6 +28,7 @@ mod plan_check;
 mod plans;
 mod plugin;
 mod progress;
+mod references;
 mod result_shape;
 mod results;
 mod runs;

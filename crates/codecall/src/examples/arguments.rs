@@ -1,23 +1,32 @@
 //! Arguments that a tool's input schema accepts: values its author gives first, then plausible ones by type, format and name.
 //!
-//! Schemas come from servers: the nodes that are read for one candidate are counted, and so are the candidates.
+//! Schemas come from servers: what is looked at for one candidate is counted, what is written into it too, and so are the candidates.
 
 use std::cell::Cell;
 
-use gatewright_core::{InputSchema, ToolEntry, pattern_instructions, rmcp::model::JsonObject};
+use gatewright_core::{InputSchema, JsonBudget, ToolEntry, pattern_instructions, rmcp::model::JsonObject};
 use serde_json::{Value, json};
 
 use super::{
     placeholders::{self, Asked},
     told::told,
 };
+use crate::{references, results::json_len};
 
 /// Depth at which a schema that contains itself is cut off.
 const DEEPEST: usize = 6;
 /// Nodes of the schema that are read for one candidate.
 const MOST_NODES: usize = 500;
-/// Branches of unions (`oneOf`, `anyOf`) that are tried.
+/// Names, properties and parts of schemas that are looked at for one candidate.
+const MOST_LOOKS: usize = 20_000;
+/// Bytes of one candidate, and of one of its names and of a value that the schema's author gives, as JSON.
+const ROOM: usize = 32 * 1024;
+const LONGEST_GIVEN: usize = 1024;
+/// Values of one list of the author's that are looked at.
+const MOST_GIVEN: usize = 100;
+/// Branches of unions (`oneOf`, `anyOf`) that are tried, and looked at.
 const BRANCHES: usize = 4;
+const MOST_BRANCHES: usize = 100;
 /// Steps of matching, and of reading expressions, that one candidate may take.
 const MOST_STEPS: u64 = 2_000_000;
 /// Steps that reading one expression counts as, whatever its size.
@@ -28,18 +37,11 @@ const MOST_ITEMS: u64 = 8;
 /// The required arguments with values that the schema accepts; `None` when none can be made.
 pub(super) fn fitting(tool: &ToolEntry) -> Option<Value> {
     let root = tool.input_schema();
-    let own = root.get("examples").and_then(|examples| examples.get(0)).cloned();
+    let own = root.get("examples").and_then(|examples| examples.get(0));
+    let own = own.filter(|own| is_within(own, ROOM)).cloned();
     let filled = [false, true].into_iter().flat_map(|more| (0..BRANCHES).map(move |branch| (branch, more)));
     let filled = filled.filter_map(|(branch, more)| {
-        let filling = Filling {
-            root,
-            topic: tool,
-            branch,
-            more,
-            all: false,
-            nodes: Cell::new(0),
-            steps: Cell::new(MOST_STEPS),
-        };
+        let filling = Filling { branch, more, ..Filling::new(tool, root) };
         filling.object(root, 0).map(Value::Object)
     });
     own.into_iter().chain(filled).find(|candidate| candidate.is_object() && tool.accepts(candidate))
@@ -47,15 +49,7 @@ pub(super) fn fitting(tool: &ToolEntry) -> Option<Value> {
 
 /// A value that fits `schema`, with every property that it names: what a result of `tool` may look like.
 pub(super) fn whole(tool: &ToolEntry, schema: &JsonObject) -> Option<Value> {
-    let filling = Filling {
-        root: schema,
-        topic: tool,
-        branch: 0,
-        more: false,
-        all: true,
-        nodes: Cell::new(0),
-        steps: Cell::new(MOST_STEPS),
-    };
+    let filling = Filling { all: true, ..Filling::new(tool, schema) };
     filling.of_schema(schema, "result", 0)
 }
 
@@ -70,31 +64,68 @@ struct Filling<'a> {
     /// `true` gives objects all their properties, as far as there is room for them.
     all: bool,
     nodes: Cell<usize>,
+    /// What is left of each budget.
+    looks: Cell<usize>,
+    room: Cell<usize>,
     steps: Cell<u64>,
 }
 
 impl<'a> Filling<'a> {
-    fn value(&self, schema: &'a Value, name: &str, depth: usize) -> Option<Value> {
-        match schema.as_object() {
-            Some(schema) => self.of_schema(schema, name, depth),
-            None => self.has_room(depth).then(|| self.text(&JsonObject::new(), name).into()),
+    fn new(topic: &'a ToolEntry, root: &'a JsonObject) -> Self {
+        Self {
+            root,
+            topic,
+            branch: 0,
+            more: false,
+            all: false,
+            nodes: Cell::new(0),
+            looks: Cell::new(MOST_LOOKS),
+            room: Cell::new(ROOM),
+            steps: Cell::new(MOST_STEPS),
         }
     }
 
-    fn has_room(&self, depth: usize) -> bool {
+    fn value(&self, schema: &'a Value, name: &str, depth: usize) -> Option<Value> {
+        match schema.as_object() {
+            Some(schema) => self.of_schema(schema, name, depth),
+            None if self.may_read(depth) => self.kept(self.text(&JsonObject::new(), name)),
+            None => None,
+        }
+    }
+
+    /// `value`, if there is room for it.
+    fn kept(&self, value: impl Into<Value>) -> Option<Value> {
+        let value = value.into();
+        self.take_room(json_len(&value, self.room.get()))?;
+        Some(value)
+    }
+
+    /// Takes `bytes` from the room of the candidate; `None` if that has fewer.
+    fn take_room(&self, bytes: usize) -> Option<()> {
+        self.room.set(self.room.get().checked_sub(bytes)?);
+        Some(())
+    }
+
+    /// Counts `parts` that are looked at; `None` if those are too many.
+    fn look(&self, parts: usize) -> Option<()> {
+        self.looks.set(self.looks.get().checked_sub(parts)?);
+        Some(())
+    }
+
+    fn may_read(&self, depth: usize) -> bool {
         self.nodes.set(self.nodes.get() + 1);
         depth <= DEEPEST && self.nodes.get() <= MOST_NODES
     }
 
     fn of_schema(&self, schema: &'a JsonObject, name: &str, depth: usize) -> Option<Value> {
-        if !self.has_room(depth) {
+        if !self.may_read(depth) {
             return None;
         }
         if let Some(given) = given(schema) {
-            return Some(given);
+            return self.kept(given.clone());
         }
-        if let Some(target) = schema.get("$ref").and_then(Value::as_str) {
-            return self.value(self.target(target)?, name, depth + 1);
+        if let Some(reference) = schema.get("$ref").and_then(Value::as_str) {
+            return self.value(references::target(self.root, reference)?, name, depth + 1);
         }
         if let Some(kind) = kind(schema) {
             return self.of_kind(kind, schema, name, depth);
@@ -105,7 +136,7 @@ impl<'a> Filling<'a> {
         match schema.get("allOf").and_then(Value::as_array).map(Vec::as_slice) {
             Some([only]) => self.value(only, name, depth + 1),
             Some(_) => self.object(schema, depth).map(Value::Object),
-            None => Some(self.text(schema, name).into()),
+            None => self.kept(self.text(schema, name)),
         }
     }
 
@@ -113,46 +144,47 @@ impl<'a> Filling<'a> {
         match kind {
             "object" => self.object(schema, depth).map(Value::Object),
             "array" => self.array(schema, name, depth),
-            "integer" | "number" => Some(number(schema, name, kind == "integer")),
-            "boolean" => Some(json!(true)),
-            "null" => Some(Value::Null),
-            _ => Some(self.text(schema, name).into()),
+            "integer" | "number" => self.kept(number(schema, name, kind == "integer")),
+            "boolean" => self.kept(true),
+            "null" => self.kept(Value::Null),
+            _ => self.kept(self.text(schema, name)),
         }
-    }
-
-    fn target(&self, reference: &str) -> Option<&'a Value> {
-        let (first, rest) = match reference.strip_prefix("#/")?.split_once('/') {
-            Some((first, rest)) => (first, format!("/{rest}")),
-            None => (reference.strip_prefix("#/")?, String::new()),
-        };
-        self.root.get(first)?.pointer(&rest)
     }
 
     /// The branch of a union that is tried, if the schema has one.
     fn chosen(&self, schema: &'a JsonObject) -> Option<&'a Value> {
         let options = ["oneOf", "anyOf"].iter().find_map(|union| schema.get(*union)?.as_array())?;
-        let options: Vec<&Value> = options.iter().filter(|option| option["type"] != "null").collect();
+        let options = options.iter().take(MOST_BRANCHES).filter(|option| option["type"] != "null");
+        let options: Vec<&Value> = options.take(BRANCHES).collect();
         options.get(self.branch % options.len().max(1)).copied()
     }
 
     /// The schema and what it is made of, each as an object schema.
-    fn parts(&self, schema: &'a JsonObject) -> Vec<&'a JsonObject> {
-        let all = schema.get("allOf").and_then(Value::as_array).into_iter().flatten().take(MOST_NODES);
-        let more = all.chain(self.chosen(schema)).filter_map(|part| {
+    fn parts(&self, schema: &'a JsonObject) -> Option<Vec<&'a JsonObject>> {
+        let all = schema.get("allOf").and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
+        // Following a reference takes longer than a look at a name.
+        self.look(20 * all.len())?;
+        let more = all.iter().chain(self.chosen(schema)).filter_map(|part| {
             let reference = part.get("$ref").and_then(Value::as_str);
-            reference.map_or(Some(part), |reference| self.target(reference))?.as_object()
+            reference.map_or(Some(part), |reference| references::target(self.root, reference))?.as_object()
         });
-        std::iter::once(schema).chain(more).collect()
+        Some(std::iter::once(schema).chain(more).collect())
     }
 
     fn object(&self, schema: &'a JsonObject, depth: usize) -> Option<JsonObject> {
-        let parts = self.parts(schema);
+        let parts = self.parts(schema)?;
         let property =
             |name: &str| parts.iter().find_map(|part| part.get("properties")?.as_object()?.get(name));
         let required = parts.iter().filter_map(|part| part.get("required")?.as_array()).flatten();
         let mut object = JsonObject::new();
-        for name in required.filter_map(Value::as_str) {
+        for name in required {
+            self.look(parts.len())?;
+            let Some(name) = name.as_str() else { continue };
+            if name.len() > LONGEST_GIVEN {
+                return None;
+            }
             if !object.contains_key(name) {
+                self.take_room(name.len() + 4)?;
                 let value = self.value(property(name).unwrap_or(&Value::Null), name, depth + 1)?;
                 object.insert(name.to_owned(), value);
             }
@@ -161,14 +193,19 @@ impl<'a> Filling<'a> {
             || schema.get("minProperties").is_some_and(|least| least.as_u64() > Some(object.len() as u64))
         {
             let known = parts.iter().filter_map(|part| part.get("properties")?.as_object()).flatten();
-            if let Some((name, property)) = known.into_iter().find(|(name, _)| !object.contains_key(*name)) {
+            let mut known = known.take_while(|_| self.look(1).is_some());
+            let is_new = |name: &String| name.len() <= LONGEST_GIVEN && !object.contains_key(name);
+            if let Some((name, property)) = known.find(|(name, _)| is_new(name)) {
+                self.take_room(name.len() + 4)?;
                 object.insert(name.clone(), self.value(property, name, depth + 1)?);
             }
         }
         if self.all {
             let known = parts.iter().filter_map(|part| part.get("properties")?.as_object()).flatten();
-            for (name, property) in known.take(MOST_NODES) {
-                if !object.contains_key(name)
+            for (name, property) in known.take(MOST_NODES).take_while(|_| self.look(1).is_some()) {
+                if name.len() <= LONGEST_GIVEN
+                    && !object.contains_key(name)
+                    && self.take_room(name.len() + 4).is_some()
                     && let Some(value) = self.value(property, name, depth + 1)
                 {
                     object.insert(name.clone(), value);
@@ -189,14 +226,15 @@ impl<'a> Filling<'a> {
             Some(items) if kind(items) == Some("string") && is_open(items) => {
                 let about = items.get("description").or(schema.get("description"));
                 let name = name.strip_suffix('s').filter(|name| name.len() > 2).unwrap_or(name);
-                Some(self.text_about(items, name, about).into())
+                self.kept(self.text_about(items, name, about))
             }
             _ => self.value(schema.get("items").unwrap_or(&Value::Null), name, depth + 1),
         };
         match (item, least) {
             (Some(item), least) => {
-                let count = least.unwrap_or(1).clamp(1, MOST_ITEMS);
-                Some(Value::Array(vec![item; usize::try_from(count).unwrap_or(1)]))
+                let count = usize::try_from(least.unwrap_or(1).clamp(1, MOST_ITEMS)).unwrap_or(1);
+                self.take_room((count - 1) * json_len(&item, ROOM))?;
+                Some(Value::Array(vec![item; count]))
             }
             (None, None | Some(0)) => Some(json!([])),
             (None, Some(_)) => None,
@@ -254,10 +292,15 @@ fn is_open(schema: &JsonObject) -> bool {
 /// Values that a reader would rather not send.
 const DRASTIC: [&str; 5] = ["error", "delete", "remove", "none", "off"];
 
-/// A value that the schema's author gives, if it is of the schema's type.
-fn given(schema: &JsonObject) -> Option<Value> {
+fn is_within(value: &Value, bytes: usize) -> bool {
+    JsonBudget { values: bytes, bytes }.has_room_for(value)
+}
+
+/// A short value that the schema's author gives, if it is of the schema's type.
+fn given(schema: &JsonObject) -> Option<&Value> {
     let first = |key: &str| {
         let values = schema.get(key)?.as_array()?;
+        let values = &values[..values.len().min(MOST_GIVEN)];
         let is_drastic = |value: &Value| value.as_str().is_some_and(|text| DRASTIC.contains(&text));
         let plain = || values.iter().find(|one| !one.is_null() && !is_drastic(one));
         plain().or_else(|| values.iter().find(|one| !one.is_null()))
@@ -273,7 +316,7 @@ fn given(schema: &JsonObject) -> Option<Value> {
         Some("object") => value.is_object(),
         _ => !value.is_null() || schema.contains_key("const"),
     };
-    known.into_iter().flatten().find(of_kind).cloned()
+    known.into_iter().flatten().find(|value| of_kind(value) && is_within(value, LONGEST_GIVEN))
 }
 
 /// The type of values, when the schema says it; of several the first that is not `null`.
@@ -281,7 +324,7 @@ fn kind(schema: &JsonObject) -> Option<&str> {
     match schema.get("type") {
         Some(Value::String(kind)) => Some(kind),
         Some(Value::Array(kinds)) => {
-            let mut kinds = kinds.iter().filter_map(Value::as_str);
+            let mut kinds = kinds.iter().take(MOST_GIVEN).filter_map(Value::as_str);
             kinds.find(|kind| *kind != "null").or(Some("null"))
         }
         _ if schema.contains_key("properties") => Some("object"),

@@ -115,6 +115,46 @@ async fn a_schema_that_multiplies_itself_is_given_up_early() {
     assert!(of(&*with_schema(schema).await).is_empty());
 }
 
+#[tokio::test]
+async fn values_of_a_schema_are_copied_into_a_candidate_as_far_as_there_is_room() {
+    let nested = |levels: usize, leaf: Value| {
+        let list = |items, _| json!({"type": "array", "minItems": 8, "items": items});
+        json!({"type": "object", "required": ["a"], "properties": {"a": (0..levels).fold(leaf, list)}})
+    };
+    let text = |bytes: usize| json!({"type": "string", "default": "x".repeat(bytes)});
+    let shared = |bytes: usize| {
+        let names: Vec<String> = (0..240).map(|n| format!("p{n}")).collect();
+        let property = |name: &String| (name.clone(), json!({"$ref": "#/$defs/text"}));
+        let properties: JsonObject = names.iter().map(property).collect();
+        json!({"type": "object", "properties": properties, "required": names, "$defs": {"text": text(bytes)}})
+    };
+    let long_names = json!({"type": "object", "required": ["a"], "properties": {"a": {
+        "type": "array", "minItems": 8, "items": {"type": "array", "minItems": 8, "items": {
+            "type": "object", "required": ["n".repeat(1_000)]}}}}});
+    for schema in [nested(5, text(900)), nested(3, text(10_000)), shared(900), shared(100_000), long_names] {
+        let tool = with_schema(schema.clone()).await;
+        for value in [arguments::fitting(&tool), result(&tool, schema.as_object().unwrap())] {
+            let bytes = value.map_or(0, |value| value.to_string().len());
+            assert!(bytes < 40_000, "{bytes} bytes");
+        }
+    }
+    assert!(arguments::fitting(&*with_schema(shared(100)).await).is_some());
+    assert!(arguments::fitting(&*with_schema(nested(2, text(100))).await).is_some());
+}
+
+#[tokio::test]
+async fn a_candidate_is_given_up_when_too_many_parts_of_its_schema_are_looked_at() {
+    let wide = |parts: usize| {
+        let names: Vec<String> = (0..30).map(|n| format!("p{n}")).collect();
+        let property = |name: &String| (name.clone(), json!({"$ref": "#/$defs/all"}));
+        let properties: JsonObject = names.iter().map(property).collect();
+        let all = json!({"type": "object", "allOf": vec![json!({"$ref": "#/$defs/one"}); parts]});
+        json!({"type": "object", "properties": properties, "required": names, "$defs": {"all": all, "one": {}}})
+    };
+    assert!(arguments::fitting(&*with_schema(wide(10)).await).is_some());
+    assert!(arguments::fitting(&*with_schema(wide(400)).await).is_none());
+}
+
 /// Prints how many tools of a file get examples: `{name, description, inputSchema}`, one to a line, in the file that the
 /// variable `TOOLS` names.
 #[tokio::test]
