@@ -1,6 +1,12 @@
 //! Types as a graph in which equal types are one node, so that a type that is used twice is found by its number.
 
-use std::{borrow::Cow, collections::HashMap};
+use std::{
+    borrow::Cow,
+    collections::{HashMap, HashSet},
+};
+
+use gatewright_core::JsonBudget;
+use serde_json::Value;
 
 /// Number of a node.
 pub(super) type Id = usize;
@@ -48,12 +54,63 @@ pub(super) struct Graph<'s> {
     nodes: Vec<Node<'s>>,
     ids: HashMap<Node<'s>, Id>,
     /// Likely names, the first that was suggested for each node.
-    hints: HashMap<Id, String>,
-    /// Types that contain themselves: name, schema, and node once it is known.
-    pub(super) recursive: Vec<(String, &'s serde_json::Value, Option<Id>)>,
+    hints: HashMap<Id, &'s str>,
+    recursive: Recursive<'s>,
+}
+
+/// Types that contain themselves.
+#[derive(Debug, Default)]
+struct Recursive<'s> {
+    names: Names,
+    /// Each type's name, and its node once that is known.
+    types: Vec<(String, Option<Id>)>,
+    /// Their numbers by the address of the schema, and by the schema itself: those of several tools may be equal.
+    by_place: HashMap<usize, usize>,
+    by_schema: HashMap<&'s Value, usize>,
+}
+
+/// Named types of one answer.
+const MOST_NAMED: usize = 200;
+/// The longest name that is suggested for a type.
+const LONGEST_HINT: usize = 100;
+/// Size of the largest schemas of types that are compared with those of other tools.
+const COMPARED: JsonBudget = JsonBudget { values: 4_000, bytes: 64 * 1024 };
+
+fn place(schema: &Value) -> usize {
+    std::ptr::from_ref(schema).addr()
 }
 
 impl<'s> Graph<'s> {
+    /// The type by which `schema`, which contains itself, is named. Equal types of several tools share a name. `hint` is a likely one.
+    pub(super) fn recursive(&mut self, schema: &'s Value, hint: &str) -> Id {
+        let Recursive { names, types, by_place, by_schema } = &mut self.recursive;
+        let number = *by_place.entry(place(schema)).or_insert_with(|| {
+            let next = types.len();
+            let is_compared = COMPARED.has_room_for(schema);
+            let number = if is_compared { *by_schema.entry(schema).or_insert(next) } else { next };
+            if number == next && next < MOST_NAMED {
+                types.push((names.free(&pascal(hint)), None));
+            }
+            number
+        });
+        match types.get(number) {
+            Some((name, _)) => {
+                let name = name.clone();
+                self.add(Node::Named(name))
+            }
+            // One too many.
+            None => self.text("unknown"),
+        }
+    }
+
+    /// Notes the type that was read of `schema`, if it is one that contains itself.
+    pub(super) fn is_read(&mut self, schema: &Value, id: Id) {
+        let Recursive { types, by_place, .. } = &mut self.recursive;
+        if let Some((_, node)) = by_place.get(&place(schema)).and_then(|number| types.get_mut(*number)) {
+            node.get_or_insert(id);
+        }
+    }
+
     pub(super) fn add(&mut self, node: Node<'s>) -> Id {
         if let Some(id) = self.ids.get(&node) {
             return *id;
@@ -77,7 +134,7 @@ impl<'s> Graph<'s> {
                 _ => flat.push(option),
             }
         }
-        let mut seen = std::collections::HashSet::new();
+        let mut seen = HashSet::new();
         flat.retain(|id| seen.insert(*id));
         let is_unknown = |id: &Id| matches!(&self.nodes[*id], Node::Text(text) if text == "unknown");
         if let Some(unknown) = flat.iter().copied().find(is_unknown) {
@@ -90,8 +147,10 @@ impl<'s> Graph<'s> {
         }
     }
 
-    pub(super) fn hint(&mut self, id: Id, name: &str) {
-        self.hints.entry(id).or_insert_with(|| name.to_owned());
+    pub(super) fn hint(&mut self, id: Id, name: &'s str) {
+        if name.len() <= LONGEST_HINT {
+            self.hints.entry(id).or_insert(name);
+        }
     }
 
     pub(super) fn get(&self, id: Id) -> &Node<'s> {
@@ -100,7 +159,7 @@ impl<'s> Graph<'s> {
 
     /// Names for types that are used more than once and for those that contain themselves.
     ///
-    /// The inputs themselves get none: they are read in place.
+    /// The inputs themselves get none: they are read in place. What is beyond [`MOST_NAMED`] is written in place, too.
     pub(super) fn names(&self, inputs: &[Id], results: &[Id]) -> HashMap<Id, String> {
         let mut uses = vec![0_u32; self.nodes.len()];
         let mut open: Vec<Id> = inputs.iter().chain(results).copied().collect();
@@ -113,21 +172,22 @@ impl<'s> Graph<'s> {
             }
         }
         let mut names: HashMap<Id, String> = HashMap::new();
-        let mut taken: Vec<String> = TAKEN.iter().map(|name| (*name).to_owned()).collect();
-        for (name, _, id) in &self.recursive {
-            taken.push(name.clone());
+        let mut taken = self.recursive.names.clone();
+        for (name, id) in &self.recursive.types {
             if let Some(id) = id {
                 names.entry(*id).or_insert_with(|| name.clone());
             }
         }
         order.sort_unstable();
-        for id in order {
-            let shared = uses[id] > 1 && !inputs.contains(&id) && self.is_worth_a_name(id);
-            if shared && !names.contains_key(&id) {
-                let name = free(&pascal(self.hints.get(&id).map_or("", String::as_str)), &taken);
-                taken.push(name.clone());
-                names.insert(id, name);
+        let inputs: HashSet<Id> = inputs.iter().copied().collect();
+        let is_shared = |id: &Id| uses[*id] > 1 && !inputs.contains(id) && self.is_worth_a_name(*id);
+        for id in order.into_iter().filter(is_shared) {
+            if names.len() >= MOST_NAMED {
+                break;
             }
+            names
+                .entry(id)
+                .or_insert_with(|| taken.free(&pascal(self.hints.get(&id).copied().unwrap_or(""))));
         }
         names
     }
@@ -160,15 +220,32 @@ const TAKEN: [&str; 11] = [
     "Date",
 ];
 
-/// `name` or the first of `name2`, `name3` … that is not taken.
-pub(super) fn free(name: &str, taken: &[String]) -> String {
-    let is_free = |candidate: &String| !taken.contains(candidate);
-    let numbered = (2_u32..).map(|number| format!("{name}{number}"));
-    std::iter::once(name.to_owned()).chain(numbered).find(is_free).unwrap_or_default()
+/// The names that are taken, each with the number that the next type of this name gets.
+#[derive(Debug, Clone)]
+struct Names(HashMap<String, u32>);
+
+impl Default for Names {
+    fn default() -> Self {
+        Self(TAKEN.iter().map(|name| ((*name).to_owned(), 2)).collect())
+    }
+}
+
+impl Names {
+    /// Takes `name` or the first of `name2`, `name3` … that is not taken.
+    fn free(&mut self, name: &str) -> String {
+        let mut free = name.to_owned();
+        while self.0.contains_key(&free) {
+            let next = self.0.entry(name.to_owned()).or_insert(2);
+            free = format!("{name}{next}");
+            *next += 1;
+        }
+        self.0.insert(free.clone(), 2);
+        free
+    }
 }
 
 /// A name as types are named: letters and digits of its words, each with a capital.
-pub(super) fn pascal(name: &str) -> String {
+fn pascal(name: &str) -> String {
     const LONGEST: usize = 32;
     let mut out = String::new();
     let words = name.split(|c: char| !c.is_ascii_alphanumeric()).filter(|word| !word.is_empty());

@@ -5,12 +5,15 @@ use std::collections::HashSet;
 use gatewright_core::rmcp::model::JsonObject;
 use serde_json::Value;
 
-use super::node::{Graph, Id, Node, Object, Property, free, pascal};
+use super::node::{Graph, Id, Node, Object, Property};
+use crate::references;
 
 /// Depth at which a schema is cut off.
 const DEEPEST: usize = 10;
 /// Parts of one schema that are read.
 const MOST_PARTS: usize = 1_000;
+/// Names and properties of one schema that are looked at, those included that are left out.
+const MOST_LOOKS: usize = 20_000;
 /// Properties of one object.
 const MOST_PROPERTIES: usize = 120;
 /// Values of one enum, and the longest that is printed.
@@ -18,6 +21,11 @@ const MOST_VALUES: usize = 16;
 const LONGEST_VALUE: usize = 60;
 /// The longest name of a property.
 const LONGEST_NAME: usize = 100;
+/// Bytes of a property's description that are looked at; comments have fewer.
+const LONGEST_ABOUT: usize = 2_000;
+/// Types of one value, and required names of one branch of a rule.
+const MOST_KINDS: usize = 7;
+const MOST_NAMES: usize = 6;
 
 /// Reads the schemas of one document, whose `$ref`s point into it.
 pub(super) struct Reader<'g, 's> {
@@ -26,12 +34,13 @@ pub(super) struct Reader<'g, 's> {
     /// References that are being followed.
     open: Vec<&'s Value>,
     parts: usize,
+    looks: usize,
 }
 
 impl<'g, 's> Reader<'g, 's> {
     /// The type that `schema` describes.
     pub(super) fn read(graph: &'g mut Graph<'s>, schema: &'s JsonObject) -> Id {
-        let mut reader = Self { graph, root: schema, open: Vec::new(), parts: 0 };
+        let mut reader = Self { graph, root: schema, open: Vec::new(), parts: 0, looks: 0 };
         reader.object_schema(schema, "", 0)
     }
 
@@ -61,7 +70,9 @@ impl<'g, 's> Reader<'g, 's> {
             return id;
         }
         let id = match ["oneOf", "anyOf"].iter().find_map(|union| schema.get(*union)?.as_array()) {
-            Some(options) if !options.iter().all(only_requires) => self.union(schema, options, hint, depth),
+            Some(options) if !options.iter().take(MOST_VALUES).all(only_requires) => {
+                self.union(schema, options, hint, depth)
+            }
             _ => match schema.get("allOf").and_then(Value::as_array) {
                 Some(parts) => self.all_of(schema, parts, hint, depth),
                 None => self.typed(schema, hint, depth),
@@ -77,42 +88,24 @@ impl<'g, 's> Reader<'g, 's> {
     }
 
     fn reference(&mut self, reference: &'s str, depth: usize) -> Id {
-        let Some(target) = self.target(reference) else { return self.graph.text("unknown") };
+        let Some(target) = references::target(self.root, reference) else {
+            return self.graph.text("unknown");
+        };
         let name = reference.rsplit('/').next().unwrap_or_default();
         if self.open.iter().any(|open| std::ptr::eq(*open, target)) {
-            return self.named(name, target);
+            return self.graph.recursive(target, name);
         }
         self.open.push(target);
         let id = self.schema(target, name, depth + 1);
         self.open.pop();
-        let known = self.graph.recursive.iter_mut().find(|(_, schema, _)| *schema == target);
-        if let Some((_, _, node)) = known {
-            node.get_or_insert(id);
-        }
+        self.graph.is_read(target, id);
         id
     }
 
-    fn target(&self, reference: &str) -> Option<&'s Value> {
-        let path = reference.strip_prefix("#/")?;
-        let (first, rest) = path.split_once('/').map_or((path, ""), |(first, rest)| (first, rest));
-        let first = self.root.get(first)?;
-        if rest.is_empty() { Some(first) } else { first.pointer(&format!("/{rest}")) }
-    }
-
-    /// The name of a type that contains itself. Equal types of several tools share it.
-    fn named(&mut self, name: &str, target: &'s Value) -> Id {
-        let known = self.graph.recursive.iter().find(|(_, schema, _)| *schema == target);
-        let name = match known {
-            Some((name, _, _)) => name.clone(),
-            None => {
-                let taken: Vec<String> =
-                    self.graph.recursive.iter().map(|(name, _, _)| name.clone()).collect();
-                let name = free(&pascal(name), &taken);
-                self.graph.recursive.push((name.clone(), target, None));
-                name
-            }
-        };
-        self.graph.add(Node::Named(name))
+    /// Counts a look at a name or property. Returns `false` when there were too many.
+    fn may_look(&mut self) -> bool {
+        self.looks += 1;
+        self.looks <= MOST_LOOKS
     }
 
     fn values(&mut self, values: &'s [Value], schema: &'s JsonObject) -> Id {
@@ -157,7 +150,7 @@ impl<'g, 's> Reader<'g, 's> {
         let resolved: Vec<&'s Value> = parts.iter().take(MOST_VALUES).collect();
         let plain = |part: &&'s Value| -> Option<&'s JsonObject> {
             let part = match part.get("$ref").and_then(Value::as_str) {
-                Some(reference) => self.target(reference)?,
+                Some(reference) => references::target(self.root, reference)?,
                 None => part,
             };
             let is_open = self.open.iter().any(|open| std::ptr::eq(*open, part));
@@ -196,9 +189,8 @@ impl<'g, 's> Reader<'g, 's> {
         match schema.get("type") {
             Some(Value::String(kind)) => self.of_kind(kind, schema, hint, depth),
             Some(Value::Array(kinds)) => {
-                let kinds: Vec<&'s str> = kinds.iter().filter_map(Value::as_str).take(7).collect();
-                let ids: Vec<Id> =
-                    kinds.into_iter().map(|kind| self.of_kind(kind, schema, hint, depth)).collect();
+                let kinds = kinds.iter().take(MOST_KINDS).filter_map(Value::as_str);
+                let ids: Vec<Id> = kinds.map(|kind| self.of_kind(kind, schema, hint, depth)).collect();
                 self.graph.union(ids)
             }
             _ if ["properties", "additionalProperties", "required"]
@@ -239,21 +231,30 @@ impl<'g, 's> Reader<'g, 's> {
     /// One object of several schemas that all hold.
     fn object(&mut self, schemas: &[&'s JsonObject], depth: usize) -> Id {
         let each = |key: &'static str| schemas.iter().filter_map(move |schema| schema.get(key));
-        let required: HashSet<&str> =
-            each("required").filter_map(Value::as_array).flatten().filter_map(Value::as_str).collect();
+        let mut required: HashSet<&str> = HashSet::new();
+        for name in each("required").filter_map(Value::as_array).flatten().take_while(|_| self.may_look()) {
+            required.extend(name.as_str().filter(|name| name.len() <= LONGEST_NAME));
+        }
         let mut properties: Vec<Property<'s>> = Vec::new();
-        let mut more = 0;
+        // Those that are not looked at, and then those that are not shown.
+        let mut more: usize = each("properties").filter_map(Value::as_object).map(JsonObject::len).sum();
         let mut seen = HashSet::new();
         for (name, schema) in each("properties").filter_map(Value::as_object).flatten() {
-            if !seen.insert(name.as_str()) {
+            if !self.may_look() {
+                break;
+            }
+            let is_short = name.len() <= LONGEST_NAME;
+            if is_short && !seen.insert(name.as_str()) {
+                more -= 1;
                 continue;
             }
-            if properties.len() >= MOST_PROPERTIES || name.len() > LONGEST_NAME || self.parts > MOST_PARTS {
-                more += 1;
+            if properties.len() >= MOST_PROPERTIES || !is_short || self.parts > MOST_PARTS {
                 continue;
             }
+            more -= 1;
             let of = self.schema(schema, name, depth + 1);
             let about = schema.get("description").and_then(Value::as_str).unwrap_or_default();
+            let about = &about[..about.floor_char_boundary(LONGEST_ABOUT)];
             let optional = !required.contains(name.as_str());
             properties.push(Property { name, optional, of, about, facts: facts(schema) });
         }
@@ -297,10 +298,11 @@ fn rule(schema: &JsonObject) -> Option<String> {
         return None;
     }
     let names = options.iter().map(|option| {
-        let names = option["required"].as_array().into_iter().flatten().filter_map(Value::as_str).take(6);
-        names.collect::<Vec<_>>().join(" + ")
+        let names = option["required"].as_array().into_iter().flatten().take(MOST_NAMES);
+        let names: Vec<&str> = names.filter_map(Value::as_str).collect();
+        names.iter().all(|name| name.len() <= LONGEST_NAME).then(|| names.join(" + "))
     });
-    let names = names.collect::<Vec<_>>().join(" | ");
+    let names = names.collect::<Option<Vec<_>>>()?.join(" | ");
     (names.len() <= 160).then(|| format!("needs {names}"))
 }
 

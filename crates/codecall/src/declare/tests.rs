@@ -169,6 +169,54 @@ async fn hostile_schemas_give_bounded_declarations_of_valid_syntax() {
 }
 
 #[tokio::test]
+async fn names_that_are_looked_at_are_counted_whether_or_not_they_are_shown() {
+    let mut required: Vec<String> = (0..1_000).map(|n| format!("other{n}")).collect();
+    required.push("id".to_owned());
+    let of = async |uses: usize| {
+        let uses = (0..uses).map(|n| (format!("p{n}"), json!({"$ref": "#/$defs/one"})));
+        let properties: serde_json::Map<_, _> = uses.collect();
+        let one = json!({"type": "object", "required": required, "properties": {"id": {"type": "integer"}}});
+        of_input(json!({"type": "object", "properties": properties, "$defs": {"one": one}})).await
+    };
+    assert!(!of(15).await.contains("id?: "));
+    // What is required is not known any more.
+    assert!(of(30).await.contains("id?: "));
+}
+
+#[tokio::test]
+async fn a_bounded_number_of_types_gets_a_name_of_its_own() {
+    let tools = |property: fn(usize) -> Value| {
+        let tool = |n: usize| {
+            json!({"name": format!("t{n}"), "inputSchema": {
+                "type": "object", "properties": {"a": {"$ref": "#/$defs/thing"}, "b": {"$ref": "#/$defs/thing"}},
+                "$defs": {"thing": {"type": "object", "properties": {format!("p{n}"): {}, "next": property(n)}}}}})
+        };
+        entries((0..300).map(tool).collect())
+    };
+    for tools in [tools(|_| json!({})).await, tools(|_| json!({"$ref": "#/$defs/thing"})).await] {
+        let types = declared(&tools);
+        let mut names: Vec<&str> =
+            types.lines().filter_map(|line| line.strip_prefix("type ")?.split(' ').next()).collect();
+        assert_eq!(names.len(), 200);
+        assert!(names.contains(&"Thing") && names.contains(&"Thing200"), "{names:?}");
+        names.sort_unstable();
+        names.dedup();
+        assert_eq!(names.len(), 200);
+    }
+}
+
+#[tokio::test]
+async fn a_type_that_contains_itself_has_one_name_in_all_tools() {
+    let tool = |name: &str| {
+        json!({"name": name, "inputSchema": {"type": "object", "properties": {"tree": {"$ref": "#/$defs/node"}}, "$defs": {
+            "node": {"type": "object", "properties": {"name": {"type": "string"}, "next": {"$ref": "#/$defs/node"}}}}}})
+    };
+    let types = of(json!([tool("a"), tool("b")])).await;
+    assert_eq!(types.matches("type Node").count(), 1, "{types}");
+    assert_eq!(types.matches("tree?: Node }").count(), 2, "{types}");
+}
+
+#[tokio::test]
 async fn five_tools_like_those_of_github_take_less_than_2500_bytes() {
     let tools = entries(serde_json::from_str(include_str!("fixtures.json")).unwrap()).await;
     assert_eq!(tools.len(), 5);
