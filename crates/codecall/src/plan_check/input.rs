@@ -20,7 +20,7 @@ const MOST_SHOWN: usize = 5;
 
 /// A partly known input with `null` in its holes, by JSON pointers.
 #[derive(Debug, Default)]
-struct Filled {
+struct Filled<'p> {
     holes: HashSet<String>,
     /// Holes that may be left out of the input.
     optional: HashSet<String>,
@@ -28,6 +28,8 @@ struct Filled {
     open: HashSet<String>,
     /// Places of members.
     places: HashMap<String, u32>,
+    /// Members of each object.
+    members: HashMap<String, &'p [Member]>,
 }
 
 /// The problem of a call's input, if it is sure to be refused, or likely to be.
@@ -86,10 +88,10 @@ pub(super) fn unnamed(call: &CallSite, tool: &ToolEntry) -> Vec<PlanWarning> {
     names.extend(required.filter_map(Value::as_str));
     names.sort_unstable();
     names.dedup();
-    let is_given = |name: &str| members.iter().any(|member| member.name == name);
-    let unnamed = members.iter().filter(|member| !names.contains(&&*member.name));
+    let given = names_of(members);
+    let unnamed = members.iter().filter(|member| names.binary_search(&&*member.name).is_err());
     let warning = |member: &Member| {
-        let near = nearest(&member.name, names.iter().copied().filter(|name| !is_given(name)));
+        let near = nearest(&member.name, names.iter().copied().filter(|name| !given.contains(name)));
         let advice = match near {
             Some(near) => format!("; did you mean `{}`?", display_name(near)),
             None if more.is_none() => format!("; it has {}", list(&names)),
@@ -102,7 +104,11 @@ pub(super) fn unnamed(call: &CallSite, tool: &ToolEntry) -> Vec<PlanWarning> {
         );
         Some(PlanWarning { at: member.at, message })
     };
-    unnamed.filter_map(warning).take(MOST_SHOWN).collect()
+    unnamed.take(MOST_PROBLEMS).filter_map(warning).take(MOST_SHOWN).collect()
+}
+
+fn names_of(members: &[Member]) -> HashSet<&str> {
+    members.iter().map(|member| &*member.name).collect()
 }
 
 /// Keywords by which a schema may name properties elsewhere.
@@ -114,8 +120,8 @@ struct Finding {
     is_certain: bool,
 }
 
-impl Filled {
-    fn value(&mut self, partial: &Partial, path: String) -> Value {
+impl<'p> Filled<'p> {
+    fn value(&mut self, partial: &'p Partial, path: String) -> Value {
         match partial {
             Partial::Hole { optional } => {
                 if *optional {
@@ -138,8 +144,9 @@ impl Filled {
                     object.insert(member.name.clone(), self.value(&member.value, path));
                 }
                 if *open {
-                    self.open.insert(path);
+                    self.open.insert(path.clone());
                 }
+                self.members.insert(path, members);
                 Value::Object(object)
             }
         }
@@ -160,8 +167,12 @@ impl Filled {
                 }
             }
             BrokenRule::Unexpected { names } => {
+                // One that is given already is not meant by another.
+                let given = self.members.get(path).map(|members| names_of(members)).unwrap_or_default();
+                let mut others = names_at(tool, path);
+                others.retain(|name| !given.contains(name));
                 for name in names.iter().take(MOST_PROBLEMS) {
-                    found.push(self.unexpected(path, name, tool));
+                    found.push(self.unexpected(path, name, &others));
                 }
             }
             BrokenRule::Type => found.push(Finding { at, message: said(path, message), is_certain: true }),
@@ -175,16 +186,10 @@ impl Filled {
         }
     }
 
-    fn unexpected(&self, path: &str, name: &str, tool: &ToolEntry) -> Finding {
+    /// The finding on `name`, which may be meant to be one of `others`.
+    fn unexpected(&self, path: &str, name: &str, others: &[&str]) -> Finding {
         let place = format!("{path}/{}", name.replace('~', "~0").replace('/', "~1"));
-        let names = names_at(tool, path);
-        let near = nearest(
-            name,
-            names.iter().copied().filter(|name| {
-                // One that is given already is not meant by another.
-                !self.places.contains_key(&format!("{path}/{}", name.replace('~', "~0").replace('/', "~1")))
-            }),
-        );
+        let near = nearest(name, others.iter().copied());
         let advice = near.map(|near| format!(", did you mean `{}`?", display_name(near))).unwrap_or_default();
         Finding {
             at: self.places.get(&place).copied(),

@@ -11,7 +11,7 @@ use serde_json::json;
 
 use super::{
     Named, Tools,
-    shape::{Found, Lack, Shape},
+    shape::{Found, Lack, Lacking, Shape},
     words::{display_name, list, nearest},
 };
 
@@ -56,9 +56,9 @@ pub(super) fn check(facts: &PlanFacts, tools: &Tools, warnings: &mut Vec<PlanWar
         let Some(lack) = lack else { continue };
         // `map` on an object and its elements are one mistake.
         let is_known = read.part == Part::Item && reported.contains(&read.of);
-        if let Some(message) = checker.message(read, &lack)
-            && !is_known
+        if !is_known
             && warnings.len() < most
+            && let Some(message) = checker.message(read, &lack)
         {
             reported.insert(read.of);
             warnings.push(PlanWarning { at: read.at, message });
@@ -75,7 +75,7 @@ fn part<'s>(of: &Value<'s>, part: &Part) -> (Value<'s>, Option<Lack<'s>>) {
         (Value::Settled(data), Part::Property(name)) => match (name.as_str(), data) {
             ("data", Some(data)) => Found::Shape(data.clone()),
             (name, _) if SETTLED.contains(&name) => Found::Unknown,
-            _ => Found::Missing(Lack { kind: "object", names: SETTLED.to_vec(), arrays: Vec::new() }),
+            _ => Found::Missing(Lack { kind: "object", of: Lacking::Names(&SETTLED) }),
         },
         (Value::Settled(_) | Value::Unknown, _) => Found::Unknown,
     };
@@ -135,9 +135,9 @@ impl<'f> Checker<'f> {
             Part::Property(property) => property,
             Part::Item | Part::Computed => {
                 let is_unsure = read.tentative || lack.kind == "object" && observed.is_some();
-                let arrays = did_you_mean_one_of(&lack.arrays, "");
+                let arrays = || did_you_mean_one_of(&lack.arrays(), "");
                 return (!is_unsure)
-                    .then(|| format!("{value} is {}, not an array{arrays}", article(lack.kind)));
+                    .then(|| format!("{value} is {}, not an array{}", article(lack.kind), arrays()));
             }
         };
         let given = display_name(property);
@@ -145,17 +145,18 @@ impl<'f> Checker<'f> {
             let is_unsure = read.tentative || observed.is_some_and(|answers| answers < ENOUGH_ANSWERS);
             return (!is_unsure).then(|| format!("{value} is {} and has no `{given}`", article(lack.kind)));
         }
-        let near = nearest(property, lack.names.iter().copied())
+        let names = lack.names();
+        let near = nearest(property, names.iter().copied())
             .filter(|near| !self.read.get(&read.of).is_some_and(|read| read.contains(near)));
         let is_unsure = read.tentative || observed.is_some_and(|answers| answers < ENOUGH_ANSWERS);
         let advice = match near {
             Some(near) => format!("; did you mean `{}`?", display_name(near)),
             None if is_unsure => return None,
             None if settled => "; with `throwOnError: false` the tool's result is in `data`".to_owned(),
-            None if lack.arrays.len() == 1 && is_array_method(property) => {
-                did_you_mean_one_of(&lack.arrays, property)
+            None if is_array_method(property) && lack.arrays().len() == 1 => {
+                did_you_mean_one_of(&lack.arrays(), property)
             }
-            None => format!("; it has {}", list(&lack.names)),
+            None => format!("; it has {}", list(&names)),
         };
         Some(match observed {
             None => format!("{value} has no `{given}`{advice}"),

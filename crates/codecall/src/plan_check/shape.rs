@@ -5,6 +5,8 @@
 use gatewright_core::rmcp::model::JsonObject;
 use serde_json::Value;
 
+use crate::references::target;
+
 /// Most alternatives of a value that are looked at.
 const MOST_OPTIONS: usize = 12;
 /// Most references and unions within each other.
@@ -127,10 +129,36 @@ pub(super) enum Found<'s> {
 pub(super) struct Lack<'s> {
     /// The kind of value: `object`, `array`, `string`, `number` or `boolean`.
     pub(super) kind: &'static str,
+    pub(super) of: Lacking<'s>,
+}
+
+/// What lacks a part.
+#[derive(Debug, Clone)]
+pub(super) enum Lacking<'s> {
+    Shape(Shape<'s>),
+    /// An object of these properties, of which no type is known.
+    Names(&'static [&'static str]),
+}
+
+impl<'s> Lack<'s> {
     /// The properties that an object has.
-    pub(super) names: Vec<&'s str>,
+    pub(super) fn names(&self) -> Vec<&'s str> {
+        match &self.of {
+            Lacking::Shape(shape) if self.kind == "object" => shape.names(),
+            Lacking::Shape(_) => Vec::new(),
+            Lacking::Names(names) => names.to_vec(),
+        }
+    }
+
     /// Those of them that are arrays.
-    pub(super) arrays: Vec<&'s str>,
+    pub(super) fn arrays(&self) -> Vec<&'s str> {
+        match &self.of {
+            Lacking::Shape(shape) => {
+                self.names().into_iter().take(100).filter(|name| shape.is_array(name)).collect()
+            }
+            Lacking::Names(_) => Vec::new(),
+        }
+    }
 }
 
 /// Options as they are collected.
@@ -204,7 +232,7 @@ impl<'s> Shape<'s> {
             _ if !found.is_empty() && found.len() <= MOST_OPTIONS => {
                 Found::Shape(Self { root: self.root, options: found })
             }
-            Some(kind) if !is_found => Found::Missing(self.lack(kind)),
+            Some(kind) if !is_found => Found::Missing(Lack { kind, of: Lacking::Shape(self.clone()) }),
             _ => Found::Unknown,
         }
     }
@@ -222,13 +250,7 @@ impl<'s> Shape<'s> {
         if known { Part::Unknown } else { Part::None }
     }
 
-    fn lack(&self, kind: &'static str) -> Lack<'s> {
-        let names = if kind == "object" { self.names() } else { Vec::new() };
-        let arrays = names.iter().copied().take(100).filter(|name| self.is_array(name)).collect();
-        Lack { kind, names, arrays }
-    }
-
-    /// Returns `true` if property `name` is an array in each object that has it. Does not describe what is missing, which asks for this.
+    /// Returns `true` if property `name` is an array in each object that has it.
     fn is_array(&self, name: &str) -> bool {
         let mut values = self.options.iter().filter_map(|schema| match property_of_object(schema, name) {
             Part::Schema(schema) => self.expanded(schema),
@@ -332,14 +354,6 @@ fn only_requires(schema: &Value) -> bool {
     schema.as_object().is_some_and(|schema| schema.keys().all(|keyword| keyword == "required"))
 }
 
-/// The target of a reference within the schema.
-fn target<'s>(root: &'s JsonObject, reference: &str) -> Option<&'s Value> {
-    let mut parts = reference.strip_prefix("#/")?.split('/');
-    let unescaped = |part: &str| part.replace("~1", "/").replace("~0", "~");
-    let first = root.get(&unescaped(parts.next()?))?;
-    parts.try_fold(first, |at, part| at.get(unescaped(part)))
-}
-
 #[cfg(test)]
 mod tests {
     use serde_json::json;
@@ -368,7 +382,7 @@ mod tests {
         let Found::Missing(lack) = Shape::of(object(&schema)).unwrap().property("c") else {
             panic!("none has it")
         };
-        assert_eq!((lack.names, lack.arrays), (vec!["a", "b"], vec!["b"]));
+        assert_eq!((lack.names(), lack.arrays()), (vec!["a", "b"], vec!["b"]));
     }
 
     #[test]
