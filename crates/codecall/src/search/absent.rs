@@ -24,7 +24,7 @@ pub(super) fn note(body: &mut Value, view: &View, asked: Option<&[String]>, sett
     }
     let is_unknown = |id: &&String| !view.app_ids().any(|known| **known == ***id);
     let unknown = asked.unwrap_or_default().iter().filter(is_unknown).take(MOST).map(|id| {
-        let mut unknown = json!({"appId": id.get(..LONGEST).unwrap_or(id)});
+        let mut unknown = json!({"appId": shown(id)});
         if let Some(nearest) = nearest_name(id, view.app_ids().map(|known| &**known)) {
             unknown["nearest"] = nearest.into();
         }
@@ -33,5 +33,22 @@ pub(super) fn note(body: &mut Value, view: &View, asked: Option<&[String]>, sett
     let unknown: Vec<Value> = unknown.collect();
     if !unknown.is_empty() {
         body["unknownApps"] = unknown.into();
+    }
+}
+
+/// The beginning of an id.
+fn shown(id: &str) -> &str {
+    &id[..id.floor_char_boundary(LONGEST)]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_beginning_of_an_id_is_repeated_wherever_its_characters_end() {
+        assert_eq!(shown("crm"), "crm");
+        let id = format!("{}{}", "x".repeat(LONGEST - 1), "é".repeat(1_000_000));
+        assert_eq!(shown(&id), "x".repeat(LONGEST - 1));
     }
 }
