@@ -2,11 +2,14 @@
 
 use std::sync::Arc;
 
-use gatewright_agentscript::{Resumed, ToolAnswer, ToolFailure};
+use gatewright_agentscript::{Resumed, ToolAnswer, ToolCall, ToolFailure};
 use gatewright_core::{
     ApprovalExpired, CountedBefore, InvokeError, Paging, PermittedTool, Rehearsed, RequestObject, Trail,
-    codes, off_thread,
-    rmcp::model::{CallToolRequestParams, CallToolResponse, JsonObject},
+    Unavailable, UnavailableApp, codes, off_thread,
+    rmcp::model::{
+        CallToolRequestParams, CallToolResponse, ElicitRequestParams, InputRequest, InputRequiredResult,
+        JsonObject,
+    },
 };
 use serde_json::{
     json,
@@ -17,7 +20,7 @@ use crate::{
     examples,
     host::ScriptHost,
     pages::{self, CallPages},
-    runs::{ApprovalsWithin, Rehearsal},
+    runs::{Elsewhere, ElsewhereWithin, Rehearsal},
     unwrap::Failure,
 };
 
@@ -43,7 +46,7 @@ impl ScriptHost {
             let is_repeated = asking.is_repeated();
             (params.input_responses, params.request_state) = asking.answers();
             let (mut context, _cancel) = self.inner_context(name, index);
-            let within = ApprovalsWithin::default();
+            let within = ElsewhereWithin::default();
             context.extensions.insert(within.clone());
             if let Some(pages) = pages {
                 context.extensions.insert(pages.paginate());
@@ -61,16 +64,68 @@ impl ScriptHost {
                 {
                     return Ok(waits);
                 }
-                Ok(CallToolResponse::InputRequired(asks)) => match asking.again(asks, within.take())? {
-                    Some(waits) => return Ok(waits),
-                    // A plan in the background stopped with the gateway, and goes on with this run.
-                    None if self.halt.is_cancelled() => return Ok(asking.parked()),
-                    None => {}
-                },
+                Ok(CallToolResponse::InputRequired(asks)) => {
+                    let mut elsewhere = within.take();
+                    if self.lacks_sign_in(name, &asks).await {
+                        elsewhere.sign_ins.push(name.to_owned());
+                    }
+                    match asking.again(asks, elsewhere)? {
+                        Some(waits) => return Ok(waits),
+                        // A plan in the background stopped with the gateway, and goes on with this run.
+                        None if self.halt.is_cancelled() => return Ok(asking.parked()),
+                        None => {}
+                    }
+                }
                 answer => break answer,
             }
         };
         self.value(answer, tool).await
+    }
+
+    /// Asks the user to sign in at the app of a tool that `call` names, as a call of the app's own tool for that asks. Returns the host's answer to a
+    /// call that waits; none once the user has signed in.
+    pub(crate) async fn sign_in(&self, call: &ToolCall) -> Result<Option<ToolAnswer>, Failure> {
+        let view = self.invoker.registry().ready_view(&self.caller).await;
+        let Some(UnavailableApp { why: Unavailable::SignIn(name), .. }) = view.unavailable_owner(&call.name)
+        else {
+            return Ok(None);
+        };
+        let tool = self.invoker.find(&name, &self.caller).await?;
+        let is_approval =
+            |state: &str| self.awaits_approval(&RequestObject::Tool(tool.name.to_string()), state);
+        let mut asking = match self.questions.asking(call.index, &name, call.resumed.as_ref(), is_approval) {
+            Ok(asking) => asking,
+            Err(waits) => return Ok(Some(waits)),
+        };
+        loop {
+            let mut params = CallToolRequestParams::new(name.clone()).with_arguments(JsonObject::new());
+            let (mut context, _cancel) = self.inner_context(&name, call.index);
+            if asking.is_repeated() {
+                context.extensions.insert(CountedBefore);
+            }
+            (params.input_responses, params.request_state) = asking.answers();
+            match self.invoker.call(&tool, params, context).await? {
+                CallToolResponse::InputRequired(asks) => {
+                    let elsewhere = Elsewhere { sign_ins: vec![name.clone()], ..Elsewhere::default() };
+                    if let Some(waits) = asking.again(asks, elsewhere)? {
+                        return Ok(Some(waits));
+                    }
+                }
+                _ => return Ok(None),
+            }
+        }
+    }
+
+    /// Returns `true` if a call of `name` asks because the caller has not signed in at the app.
+    async fn lacks_sign_in(&self, name: &str, asks: &InputRequiredResult) -> bool {
+        let is_address = |request: &InputRequest| match request {
+            InputRequest::Elicitation(elicit) => {
+                matches!(elicit.params, ElicitRequestParams::UrlElicitationParams { .. })
+            }
+            _ => false,
+        };
+        asks.input_requests.iter().flatten().any(|(_, request)| is_address(request))
+            && self.invoker.lacks_sign_in(name, &self.caller).await
     }
 
     /// The pages of a call of `tool`, which the script calls `name`.

@@ -38,7 +38,7 @@ pub struct CodeCall {
     names: ToolNames,
     /// The meta-tools: their texts follow the limits.
     tools: ArcSwap<Arc<[Tool]>>,
-    pub(crate) schemas: Vec<InputSchema>,
+    pub(crate) schemas: Arc<[InputSchema]>,
     pub(crate) shapes: Arc<Shapes>,
     sharing: Sharing,
     pub(crate) kept: Arc<KeptResults>,
@@ -100,7 +100,7 @@ impl CodeCall {
             invoker,
             pool,
             names,
-            schemas: meta_tools::schemas(),
+            schemas: meta_tools::schemas().into(),
             tools: ArcSwap::from_pointee(tools),
             settings: ArcSwap::from_pointee(settings),
         }

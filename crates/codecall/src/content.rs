@@ -1,24 +1,29 @@
-//! Resources and prompts inside a script: `readResource`, `listResources` and `getPrompt`, under the checks of any request of its caller.
+//! Resources and prompts inside a script: `readResource`, `listResources` and `getPrompt`, under the checks of any request of its caller, and within
+//! the room that the run has for answers.
 
 use gatewright_agentscript::{ContentRequest, Resumed, ToolAnswer, ToolFailure, excerpt};
 use gatewright_core::{
-    InvokeError, Rehearsed, RequestObject, Trail, codes,
+    InvokeError, Rehearsed, RequestObject, Trail, codes, off_thread,
     rmcp::{
         ErrorData, RoleServer,
         model::{
             ContentBlock, EmbeddedResource, ErrorCode, GetPromptRequestParams, GetPromptResponse,
             GetPromptResult, InputRequiredResult, InputResponses, JsonObject, ReadResourceRequestParams,
-            ReadResourceResponse, ReadResourceResult, ResourceContents,
+            ReadResourceResponse, ReadResourceResult, Resource, ResourceContents, Role,
         },
         service::RequestContext,
     },
 };
-use serde_json::{Value, json};
+use serde::Serialize;
+use serde_json::{
+    Value,
+    value::{RawValue, to_raw_value},
+};
 
 use crate::{
     host::ScriptHost,
-    results::{Kept, contents_len},
-    runs::Asking,
+    results::{Kept, Taken, block_weight, contents_weight, json_len},
+    runs::{Asking, Elsewhere},
     sent::SentTexts,
     shapes::reading::Read,
     unwrap::Failure,
@@ -57,11 +62,9 @@ impl ScriptHost {
         };
         let mut kept = Kept::default();
         let value = match request {
-            ContentRequest::ListResources {} => {
-                Ok(Reply::Value(json!(self.invoker.resources(&self.caller).await)))
-            }
+            ContentRequest::ListResources {} => self.list_resources().await.map(Reply::Value),
             ContentRequest::ReadResource { uri } => match self.kept.read(&uri, &self.caller) {
-                Some(result) => contents(self, result, &mut kept).map(Reply::Value),
+                Some(result) => contents(self, result, &mut kept).await.map(Reply::Value),
                 None => {
                     let wanted = Wanted::Resource(ReadResourceRequestParams::new(uri));
                     self.get(wanted, index, function, asking, &mut kept).await
@@ -72,15 +75,35 @@ impl ScriptHost {
                 self.get(Wanted::Prompt(params), index, function, asking, &mut kept).await
             }
         };
-        let bytes = if let Ok(Reply::Value(value)) = &value { about(value) } else { 0 };
         match value {
-            Ok(Reply::Value(value)) => self
-                .with_blocks(Read::Value(value), bytes, kept)
-                .await
-                .map_err(|error| self.failure(codes::TOOL_EXECUTION_ERROR, &error.to_string())),
+            Ok(Reply::Value(Written { json, _taken })) => {
+                let bytes = json.get().len();
+                self.with_blocks(Read::Json(json), bytes, kept)
+                    .await
+                    .map_err(|error| self.failure(codes::TOOL_EXECUTION_ERROR, &error.to_string()))
+            }
             Ok(Reply::Waits(waits)) => Ok(waits),
             Err(failure) => Err(self.tool_failure(&name, failure, sent).await),
         }
+    }
+
+    /// Every resource that the caller may read, by its public URI. One list at a time is written, and none beyond what a message may have.
+    async fn list_resources(&self) -> Result<Written, Failure> {
+        let _turn = self.room.turn(u64::MAX).await;
+        let view = self.invoker.registry().ready_view(&self.caller).await;
+        let (room, most) = (self.room.clone(), usize::try_from(self.message_bytes).unwrap_or(usize::MAX));
+        let list = move || {
+            let listed = view.resources();
+            let resources: Vec<&Resource> = listed.iter().map(|listed| &*listed.item).collect();
+            let bytes = json_len(&resources, most);
+            if bytes > most {
+                let message =
+                    format!("the list of resources has more than {most} bytes; read them by their URIs");
+                return Err(Failure::new(codes::TOOL_EXECUTION_ERROR, message));
+            }
+            Written::of(&resources, room.take(bytes as u64)?)
+        };
+        off_thread(usize::MAX, list).await
     }
 
     /// Gets what is `wanted`, which may ask and wait, or is rehearsed.
@@ -112,7 +135,7 @@ impl ScriptHost {
                 } else {
                     entry.assume_from("nothing: it was not read", &rehearsed);
                 }
-                return Ok(Reply::Value(no_content()));
+                return Written::of(&NO_CONTENT, self.room.take(0)?).map(Reply::Value);
             }
             match wanted.send(self, asking.answers(), context).await {
                 Err(InvokeError::ApprovalRequired { request: Ok(request), .. })
@@ -121,7 +144,7 @@ impl ScriptHost {
                     return Ok(Reply::Waits(waits));
                 }
                 Ok(Got::Asks(asks)) => {
-                    if let Some(waits) = asking.again(asks, Vec::new())? {
+                    if let Some(waits) = asking.again(asks, Elsewhere::default())? {
                         return Ok(Reply::Waits(waits));
                     }
                 }
@@ -129,8 +152,8 @@ impl ScriptHost {
             }
         };
         match got {
-            Ok(Got::Contents(result)) => contents(self, result, blocks).map(Reply::Value),
-            Ok(Got::Messages(result)) => messages(self, result, blocks).map(Reply::Value),
+            Ok(Got::Contents(result)) => contents(self, result, blocks).await.map(Reply::Value),
+            Ok(Got::Messages(result)) => messages(self, result, blocks).await.map(Reply::Value),
             Ok(Got::Asks(_) | Got::Unknown) => {
                 Err(Failure::new(codes::TOOL_EXECUTION_ERROR, "an unknown kind of answer"))
             }
@@ -207,46 +230,105 @@ fn sent(request: &ContentRequest) -> SentTexts {
 
 /// The outcome of a request.
 enum Reply {
-    Value(Value),
+    Value(Written),
     /// It waits for an answer from outside.
     Waits(ToolAnswer),
 }
 
+/// The JSON of an answer, which has its room among the answers of the run until it is dropped.
+struct Written {
+    json: Box<RawValue>,
+    _taken: Taken,
+}
+
+impl Written {
+    /// Writes `value`, for which there is the room `taken`.
+    fn of(value: &impl Serialize, taken: Taken) -> Result<Self, Failure> {
+        let failed = |error: serde_json::Error| Failure::new(codes::TOOL_EXECUTION_ERROR, error.to_string());
+        Ok(Self { json: to_raw_value(value).map_err(failed)?, _taken: taken })
+    }
+
+    /// The same beside what `value` is made of, which has `taken` its room.
+    async fn beside(value: impl Serialize + Send + 'static, mut taken: Taken) -> Result<Self, Failure> {
+        let bytes = taken.bytes();
+        taken.grow(bytes)?;
+        let bytes = usize::try_from(bytes).unwrap_or(usize::MAX);
+        off_thread(bytes, move || Self::of(&value, taken)).await
+    }
+}
+
+/// A part of a resource or a prompt as scripts get it.
+#[derive(Serialize)]
+#[serde(untagged)]
+enum Part {
+    Contents(ResourceContents),
+    Block(ContentBlock),
+    /// In place of what is no text.
+    Handle(Value),
+}
+
+#[derive(Serialize)]
+struct Contents {
+    contents: Vec<Part>,
+}
+
+#[derive(Serialize)]
+struct Message {
+    role: Role,
+    content: Part,
+}
+
+#[derive(Serialize)]
+struct Prompt {
+    messages: Vec<Message>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    description: Option<String>,
+}
+
 /// Content in place of what was not read.
-fn no_content() -> Value {
-    json!({"contents": [], "messages": []})
+const NO_CONTENT: NoContent = NoContent { contents: [], messages: [] };
+
+#[derive(Serialize)]
+struct NoContent {
+    contents: [(); 0],
+    messages: [(); 0],
 }
 
 /// The parts of a resource. Binary ones become handles.
-fn contents(host: &ScriptHost, result: ReadResourceResult, blocks: &mut Kept) -> Result<Value, Failure> {
-    let bytes: usize = result.contents.iter().map(contents_len).sum();
-    let mut taken = host.room.take(bytes as u64)?;
+async fn contents(
+    host: &ScriptHost,
+    result: ReadResourceResult,
+    blocks: &mut Kept,
+) -> Result<Written, Failure> {
+    let bytes: u64 = result.contents.iter().map(contents_weight).sum();
+    let mut taken = host.room.take(bytes)?;
+    let _turn = host.room.turn(bytes).await;
     let mut part = |part: ResourceContents| match part {
         binary @ ResourceContents::BlobResourceContents { .. } => {
-            blocks.keep(&host.handles, ContentBlock::Resource(EmbeddedResource::new(binary)), &mut taken)
+            let block = ContentBlock::Resource(EmbeddedResource::new(binary));
+            blocks.keep(&host.handles, block, &mut taken).map(Part::Handle)
         }
-        part => Ok(json!(part)),
+        part => Ok(Part::Contents(part)),
     };
-    let parts: Result<Vec<Value>, Failure> = result.contents.into_iter().map(&mut part).collect();
-    Ok(json!({"contents": parts?}))
+    let parts: Result<Vec<Part>, Failure> = result.contents.into_iter().map(&mut part).collect();
+    Written::beside(Contents { contents: parts? }, taken).await
 }
 
 /// The messages of a prompt. Images, audio and resources become handles.
-fn messages(host: &ScriptHost, result: GetPromptResult, blocks: &mut Kept) -> Result<Value, Failure> {
+async fn messages(host: &ScriptHost, result: GetPromptResult, blocks: &mut Kept) -> Result<Written, Failure> {
+    let of_messages: u64 = result.messages.iter().map(|message| block_weight(&message.content)).sum();
+    let bytes = of_messages + result.description.as_ref().map_or(0, |description| description.len() as u64);
+    let mut taken = host.room.take(bytes)?;
+    let _turn = host.room.turn(bytes).await;
     let mut messages = Vec::with_capacity(result.messages.len());
-    let mut taken = host.room.take(0)?;
     for message in result.messages {
         let content = match message.content {
-            text @ (ContentBlock::Text(_) | ContentBlock::ResourceLink(_)) => json!(text),
-            block => blocks.keep(&host.handles, block, &mut taken)?,
+            text @ (ContentBlock::Text(_) | ContentBlock::ResourceLink(_)) => Part::Block(text),
+            block => Part::Handle(blocks.keep(&host.handles, block, &mut taken)?),
         };
-        messages.push(json!({"role": message.role, "content": content}));
+        messages.push(Message { role: message.role, content });
     }
-    let mut prompt = json!({"messages": messages});
-    if let Some(description) = result.description {
-        prompt["description"] = description.into();
-    }
-    Ok(prompt)
+    Written::beside(Prompt { messages, description: result.description }, taken).await
 }
 
 /// The failure of a request as the script sees it, with a code that the error names itself where it does.
@@ -265,14 +347,4 @@ fn failure(error: ErrorData) -> Failure {
         failure.required_scopes = scopes.filter_map(|scope| scope.as_str().map(str::to_owned)).collect();
     }
     failure
-}
-
-/// Bytes of the texts in a value, about.
-fn about(value: &Value) -> usize {
-    match value {
-        Value::String(text) => text.len(),
-        Value::Array(items) => items.iter().map(about).sum(),
-        Value::Object(members) => members.values().map(about).sum(),
-        _ => 8,
-    }
 }

@@ -2,7 +2,8 @@
 
 use std::{collections::HashSet, sync::Arc};
 
-use gatewright_core::{Caller, ToolEntry, UsageExample};
+use gatewright_agentscript::excerpt;
+use gatewright_core::{Caller, ToolEntry, UsageExample, View, off_thread};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
@@ -11,6 +12,8 @@ use crate::{
     declare::{self, Declared},
     examples, hints, meta_tools,
     result_shape::ResultShape,
+    settings::Settings,
+    shapes::Shapes,
 };
 
 /// Input of `codecall:describe`.
@@ -42,43 +45,9 @@ impl CodeCall {
         let settings = self.settings();
         self.invoker.registry().first_connections().await;
         let view = self.invoker.registry().ready_view(caller).await;
-        let (mut tools, mut not_found, mut unavailable) = (Vec::new(), Vec::new(), Vec::new());
-        // A name that is given several times is described once.
-        let mut asked = HashSet::new();
-        let names = input.tool_names.into_iter().filter(|name| asked.insert(name.clone()));
-        for name in names {
-            match view.shows(&name).filter(|tool| settings.config.mode.in_code(tool)) {
-                Some(tool) => tools.push((tool, self.result_shape(tool, caller))),
-                None => match view.unavailable_owner(&name).filter(|_| !meta_tools::is_meta_tool(&name)) {
-                    Some(app) => {
-                        let message = settings.sanitizer.text(&app.to_string()).into_owned();
-                        unavailable.push(json!({"name": name, "code": app.code(), "message": message}));
-                    }
-                    None => not_found.push(name),
-                },
-            }
-        }
-        let mut body = match input.detail {
-            Detail::Types => json!({"types": types(&tools)}),
-            Detail::Full => {
-                let tools = tools.iter().map(|(tool, shape)| described(tool, shape.as_ref()));
-                json!({"tools": tools.collect::<Vec<_>>()})
-            }
-        };
-        let in_code = |tool: &ToolEntry| settings.config.mode.in_code(tool);
-        let unknown = not_found.iter().filter(|name| !meta_tools::is_meta_tool(name)).take(MOST_COMPARED);
-        let nearest = unknown.filter_map(|name| Some((name.clone(), view.nearest(name, in_code)?.into())));
-        let nearest: Map<String, Value> = nearest.collect();
-        if !not_found.is_empty() {
-            body["notFound"] = json!(not_found);
-        }
-        if !nearest.is_empty() {
-            body["nearest"] = nearest.into();
-        }
-        if !unavailable.is_empty() {
-            body["unavailable"] = unavailable.into();
-        }
-        body
+        let (shapes, caller) = (self.shapes.clone(), caller.clone());
+        // Schemas are as long as their servers like.
+        off_thread(usize::MAX, move || body(input, &view, &settings, &shapes, &caller)).await
     }
 
     /// The TypeScript declaration of `tool`, as it is given to `caller`.
@@ -91,6 +60,46 @@ impl CodeCall {
     pub fn usage_examples(&self, tool: &ToolEntry) -> Vec<UsageExample> {
         examples::of(tool)
     }
+}
+
+fn body(input: DescribeInput, view: &View, settings: &Settings, shapes: &Shapes, caller: &Caller) -> Value {
+    let (mut tools, mut not_found, mut unavailable) = (Vec::new(), Vec::new(), Vec::new());
+    // A name that is given several times is described once. No tool has one that is cut.
+    let mut asked = HashSet::new();
+    let names = input.tool_names.iter().map(|name| excerpt::name(name).into_owned());
+    for name in names.filter(|name| asked.insert(name.clone())) {
+        match view.shows(&name).filter(|tool| settings.config.mode.in_code(tool)) {
+            Some(tool) => tools.push((tool, shapes.result_shape(tool, caller))),
+            None => match view.unavailable_owner(&name).filter(|_| !meta_tools::is_meta_tool(&name)) {
+                Some(app) => {
+                    let message = settings.sanitizer.text(&app.to_string()).into_owned();
+                    unavailable.push(json!({"name": name, "code": app.code(), "message": message}));
+                }
+                None => not_found.push(name),
+            },
+        }
+    }
+    let mut body = match input.detail {
+        Detail::Types => json!({"types": types(&tools)}),
+        Detail::Full => {
+            let tools = tools.iter().map(|(tool, shape)| described(tool, shape.as_ref()));
+            json!({"tools": tools.collect::<Vec<_>>()})
+        }
+    };
+    let in_code = |tool: &ToolEntry| settings.config.mode.in_code(tool);
+    let unknown = not_found.iter().filter(|name| !meta_tools::is_meta_tool(name)).take(MOST_COMPARED);
+    let nearest = unknown.filter_map(|name| Some((name.clone(), view.nearest(name, in_code)?.into())));
+    let nearest: Map<String, Value> = nearest.collect();
+    if !not_found.is_empty() {
+        body["notFound"] = json!(not_found);
+    }
+    if !nearest.is_empty() {
+        body["nearest"] = nearest.into();
+    }
+    if !unavailable.is_empty() {
+        body["unavailable"] = unavailable.into();
+    }
+    body
 }
 
 fn types(tools: &[(&Arc<ToolEntry>, Option<ResultShape>)]) -> String {

@@ -4,7 +4,9 @@ use std::{io, time::Duration};
 
 use data_encoding::HEXLOWER;
 use gatewright_agentscript::{CallRecord, CallStatus, IllegalKind, Limits, Outcome, RunError, WorkerError};
-use gatewright_core::{arguments_digest, codes, read_json, rmcp::model::JsonObject};
+use gatewright_core::{
+    DigestPart, bulk_of, codes, digest_of_parts, off_thread, read_json, rmcp::model::JsonObject,
+};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json, value::RawValue};
 
@@ -51,14 +53,38 @@ impl ExecuteInput {
             || self.detach.is_some()
     }
 
+    /// The input with its digest, which is made where it keeps no request waiting.
+    pub(crate) async fn digested(self) -> (Self, String) {
+        off_thread(self.bulk(), move || {
+            let digest = self.digest();
+            (self, digest)
+        })
+        .await
+    }
+
+    /// Its size as [`off_thread`] wants it.
+    pub(crate) fn bulk(&self) -> usize {
+        let names = self.allowed_tools.iter().flatten().map(String::len).sum::<usize>();
+        let script = self.script.as_ref().map_or(0, String::len);
+        let context = self.context.as_ref().map_or(0, bulk_of);
+        context.saturating_add(script).saturating_add(names)
+    }
+
     /// A digest by which requests are compared. A saved plan has that of its name and input.
     pub(crate) fn digest(&self) -> String {
-        let script = if self.title.is_some() { None } else { self.script.as_ref() };
-        let arguments = json!({
-            "script": script, "title": self.title, "context": self.context, "allowedTools": self.allowed_tools,
-            "resume": self.resume, "dryRun": self.dry_run.map(Value::from), "detach": self.detach,
-        });
-        let digest = arguments.as_object().map(arguments_digest).unwrap_or_default();
+        fn text(text: &Option<String>) -> DigestPart<'_> {
+            text.as_deref().map_or(DigestPart::Null, DigestPart::Text)
+        }
+        let script = if self.title.is_some() { DigestPart::Null } else { text(&self.script) };
+        let digest = digest_of_parts([
+            ("script", script),
+            ("title", text(&self.title)),
+            ("context", self.context.as_ref().map_or(DigestPart::Null, DigestPart::Object)),
+            ("allowedTools", self.allowed_tools.as_deref().map_or(DigestPart::Null, DigestPart::Texts)),
+            ("resume", text(&self.resume)),
+            ("dryRun", self.dry_run.map_or(DigestPart::Null, DryRun::digest_part)),
+            ("detach", self.detach.map_or(DigestPart::Null, DigestPart::Bool)),
+        ]);
         HEXLOWER.encode(&digest)
     }
 }
@@ -296,10 +322,23 @@ fn located(mut error: Value, location: Option<gatewright_agentscript::Location>)
 mod tests {
     use std::time::Duration;
 
+    use futures::FutureExt as _;
     use gatewright_agentscript::RunResult;
 
     use super::*;
     use crate::CodeCallConfig;
+
+    #[tokio::test]
+    async fn the_digest_of_a_long_request_is_made_beside_the_threads_that_serve_requests() {
+        let of = |len: usize| {
+            let context = json!({"text": "x".repeat(len)});
+            ExecuteInput { context: context.as_object().cloned(), ..ExecuteInput::default() }
+        };
+        let (input, short) = of(10).digested().now_or_never().expect("it is made at once");
+        assert_eq!(short, input.digest());
+        assert!(of(100_000).digested().now_or_never().is_none());
+        assert_ne!(of(100_000).digested().await.1, short);
+    }
 
     fn outcome(result: RunResult) -> Outcome {
         let call = CallRecord {

@@ -27,7 +27,7 @@ use crate::{
     plan_check::{self, Named, Tools},
     progress::PlanProgress,
     results::{Handles, Kept, KeptResults, Room, answer_weight, reading_weight},
-    runs::{Questions, Rehearsal, RunJournal, RunStart},
+    runs::{Questions, Rehearsal, RunJournal, RunStart, waited_for},
     sent::{SentTexts, clean},
     shapes::{Shapes, reading::Read, restore_numbers},
     unwrap::{Failure, ToolValue},
@@ -55,6 +55,8 @@ pub(crate) struct ScriptHost {
     memory: RunMemory,
     /// Memory of answers.
     pub(crate) room: Arc<Room>,
+    /// Bytes of one message to the script, at most.
+    pub(crate) message_bytes: u64,
     /// Images, audio and resources that the script has handles to.
     pub(crate) handles: Handles,
     /// Calls that wait for an answer from outside.
@@ -123,6 +125,7 @@ impl ScriptHost {
             kept: code_call.kept.clone(),
             handles: Handles::new(start.handles.clone(), room.clone()),
             room,
+            message_bytes: start.limits.message_bytes,
             questions,
             journal,
             halt: code_call.background.halt.clone(),
@@ -134,8 +137,19 @@ impl ScriptHost {
         }
     }
 
-    async fn call(&self, call: ToolCall) -> Result<ToolAnswer, ToolFailure> {
-        let tool = self.tool(&call.name).await?;
+    async fn call(&self, mut call: ToolCall) -> Result<ToolAnswer, ToolFailure> {
+        let tool = match self.tool(&call.name).await {
+            Err(failure) if failure.code == codes::AUTHORIZATION_REQUIRED && self.rehearsal.is_none() => {
+                match self.sign_in(&call).await {
+                    Ok(Some(waits)) => return Ok(waits),
+                    Ok(None) => self.tool(&call.name).await?,
+                    Err(why) => return Err(self.tool_failure(&call.name, why, SentTexts::default()).await),
+                }
+            }
+            found => found?,
+        };
+        // It waited for a sign-in, and was not made.
+        call.resumed.take_if(|resumed| !waited_for(resumed, &call.name));
         if matches!(call.resumed, Some(Resumed::Interrupted)) && !is_repeatable(&tool.tool) {
             return Err(self.failure(codes::OUTCOME_UNKNOWN, &outcome_unknown(&call.name)));
         }
@@ -246,13 +260,18 @@ impl ScriptHost {
     }
 
     async fn tool(&self, name: &str) -> Result<PermittedTool, ToolFailure> {
+        let shown = excerpt::name(name);
         if meta_tools::is_meta_tool(name) {
             return Err(ToolFailure {
                 code: codes::SELF_REFERENCE_BLOCKED.to_owned(),
-                message: format!("a script cannot call `{name}`; call the tools of apps"),
+                message: format!("a script cannot call `{shown}`; call the tools of apps"),
                 ends_run: true,
                 ..ToolFailure::default()
             });
+        }
+        if *shown != *name {
+            // No tool has a name of this length, and nothing looks at all of it.
+            return Err(self.failure(codes::TOOL_NOT_FOUND, &format!("tool `{shown}` does not exist")));
         }
         if self.allowed.as_ref().is_some_and(|allowed| !allowed.contains(name)) {
             let view = self.invoker.registry().view(&self.caller);
@@ -408,7 +427,7 @@ impl Host for ScriptHost {
             let name = call.name.clone();
             self.nesting.count_call()?;
             let answer = self.call(call).await;
-            self.tell_progress(format!("{name} done")).await;
+            self.tell_progress(format!("{} done", excerpt::name(&name))).await;
             answer
         })
     }
@@ -453,6 +472,7 @@ impl Host for ScriptHost {
 
     fn get_tool(&self, name: String) -> HostFuture<'_, Result<Box<RawValue>, ToolFailure>> {
         Box::pin(async move {
+            let name = excerpt::name(&name);
             let tool = match self.invoker.find(&name, &self.caller).await {
                 Err(error @ InvokeError::Unavailable { .. }) => {
                     return Err(self.failure(error.code(), &error.to_string()));
@@ -462,8 +482,17 @@ impl Host for ScriptHost {
             let tool = tool.ok_or_else(|| {
                 self.failure(codes::TOOL_NOT_FOUND, &format!("tool `{name}` does not exist"))
             })?;
-            to_raw_value(&describe::metadata(&tool, self.shapes.result_shape(&tool, &self.caller).as_ref()))
-                .map_err(|error| self.failure(codes::TOOL_EXECUTION_ERROR, &error.to_string()))
+            // It is no call of a tool, so nothing but the room of the run bounds it: one is described at a time.
+            let _turn = self.room.turn(u64::MAX).await;
+            let (shapes, caller) = (self.shapes.clone(), self.caller.clone());
+            let described = off_thread(usize::MAX, move || {
+                to_raw_value(&describe::metadata(&tool, shapes.result_shape(&tool, &caller).as_ref()))
+            });
+            let failed = |message: &str| self.failure(codes::TOOL_EXECUTION_ERROR, message);
+            let described = described.await.map_err(|error| failed(&error.to_string()))?;
+            let _taken =
+                self.room.take(described.get().len() as u64).map_err(|full| failed(&full.message))?;
+            Ok(described)
         })
     }
 }

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use gatewright_core::{
     AccessMode, AppFuture, Caller, DirectAccess, InvokeError, Plugin, PluginTasks, Principal, ToolEntry,
+    bulk, off_thread,
     rmcp::{
         ErrorData, RoleServer,
         model::{
@@ -28,19 +29,39 @@ impl CodeCall {
         let arguments = Value::Object(outer.arguments.take().unwrap_or_default());
         let name = outer.name.to_string();
         let invalid = |problems: String| InvokeError::InvalidArguments { name: name.clone(), problems };
-        self.schemas[at].check(&arguments).map_err(invalid)?;
         let body = match at {
-            0 => self.search(parse(arguments).map_err(invalid)?, &caller).await.map_err(invalid)?,
-            1 => self.describe(parse(arguments).map_err(invalid)?, &caller).await,
-            2 => return Ok(self.execute(parse(arguments).map_err(invalid)?, outer, caller, context).await),
-            _ => return Ok(self.invoke(parse(arguments).map_err(invalid)?, outer, &caller, context).await),
+            0 => {
+                let input = self.read(at, arguments).await.map_err(invalid)?;
+                self.search(input, &caller).await.map_err(invalid)?
+            }
+            1 => self.describe(self.read(at, arguments).await.map_err(invalid)?, &caller).await,
+            2 => {
+                let input = self.read(at, arguments).await.map_err(invalid)?;
+                return Ok(self.execute(input, outer, caller, context).await);
+            }
+            _ => {
+                let input = self.read(at, arguments).await.map_err(invalid)?;
+                return Ok(self.invoke(input, outer, &caller, context).await);
+            }
         };
-        Ok(answer(body).into())
+        Ok(off_thread(bulk(&body), move || answer(body)).await.into())
     }
-}
 
-fn parse<T: DeserializeOwned>(arguments: Value) -> Result<T, String> {
-    serde_json::from_value(arguments).map_err(|error| error.to_string())
+    /// The arguments of the meta-tool `at` as its input.
+    ///
+    /// # Errors
+    /// They do not fit its schema.
+    async fn read<T>(&self, at: usize, arguments: Value) -> Result<T, String>
+    where
+        T: DeserializeOwned + Send + 'static,
+    {
+        let schemas = self.schemas.clone();
+        off_thread(bulk(&arguments), move || {
+            schemas[at].check(&arguments)?;
+            serde_json::from_value(arguments).map_err(|error| error.to_string())
+        })
+        .await
+    }
 }
 
 impl Plugin for CodeCall {

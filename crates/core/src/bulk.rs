@@ -72,7 +72,7 @@ pub fn bulk(value: &Value) -> usize {
 }
 
 /// The same for an object.
-pub(crate) fn bulk_of(object: &JsonObject) -> usize {
+pub fn bulk_of(object: &JsonObject) -> usize {
     let (mut left, mut bytes) = (QUICK_VALUES, 0);
     for (name, member) in object {
         bytes += name.len();

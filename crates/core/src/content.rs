@@ -8,7 +8,7 @@ use rmcp::{
     ErrorData, RoleServer,
     model::{
         CallToolResult, ErrorCode, GetPromptRequestParams, GetPromptResponse, JsonObject,
-        ReadResourceRequestParams, ReadResourceResponse, Resource, ResourceContents,
+        ReadResourceRequestParams, ReadResourceResponse, ResourceContents,
     },
     service::RequestContext,
 };
@@ -24,12 +24,6 @@ use crate::{
 };
 
 impl Invoker {
-    /// Every resource that `caller` may read, by its public URI.
-    pub async fn resources(&self, caller: &Caller) -> Vec<Resource> {
-        let view = self.registry().ready_view(caller).await;
-        view.resources().into_iter().map(|listed| listed.item.into_owned()).collect()
-    }
-
     /// Reads a resource for `caller`. The answer names it by the URI that was asked for.
     ///
     /// # Errors

@@ -199,6 +199,12 @@ impl Invoker {
         }
     }
 
+    /// Returns `true` if `caller` has to sign in at the app of the tool `name` before it can be called.
+    pub async fn lacks_sign_in(&self, name: &str, caller: &Caller) -> bool {
+        let view = self.registry.ready_view(caller).await;
+        view.unavailable_owner(name).is_some_and(|app| matches!(app.why, Unavailable::SignIn(_)))
+    }
+
     /// Why there is no tool `name` for `caller`.
     async fn unknown(
         &self,

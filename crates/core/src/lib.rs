@@ -74,7 +74,7 @@ pub use approvals::{
     ScriptStep, SettledRun,
 };
 pub use authenticator::{AuthRefusal, Authenticator};
-pub use bulk::{begin_off_thread, off_thread};
+pub use bulk::{begin_off_thread, bulk, bulk_of, off_thread};
 pub use catalog::{Catalog, CatalogError, CatalogLimit};
 pub use credentials::{Authorize, BearerToken, UserCredentials};
 pub use down_reason::DownReason;
@@ -112,9 +112,10 @@ pub use principal::{Groups, Principal, Scopes};
 pub use progress::ProgressSink;
 pub use protocol::{Era, Revision};
 pub use questions::{
-    AnsweredLater, AnswersByRetry, AskedAtOnce, CannotAsk, CountedBefore, MOST_OPEN, MOST_QUESTIONS,
-    MOST_ROUNDS, Presence, Questions, Unasked, arguments_digest, ask, ask_client, caller_peer, can_answer,
-    is_web_address, outline, question_capabilities,
+    AnsweredLater, AnswersByRetry, AskedAtOnce, CannotAsk, CountedBefore, DigestPart, MOST_OPEN,
+    MOST_QUESTION_BYTES, MOST_QUESTIONS, MOST_ROUNDS, Presence, Questions, Unasked, ask, ask_client,
+    caller_peer, can_answer, declare_questions, digest_of_parts, is_web_address, outline,
+    question_capabilities,
 };
 pub use records::{MemoryRecords, NewRecord, RecordsError, RecordsFuture, SharedRecords};
 pub use registry::{AppEntry, AppOptions, Change, Notice, Owned, Registry, SharedUri, Snapshot};

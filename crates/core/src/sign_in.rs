@@ -10,7 +10,7 @@ use rmcp::{
 };
 use serde_json::json;
 
-use crate::{Authorize, CallContext, codes};
+use crate::{AnsweredLater, Authorize, CallContext, codes};
 
 /// URLElicitationRequiredError (MCP 2025-11-25, elicitation).
 pub const URL_ELICITATION_REQUIRED: i32 = -32042;
@@ -39,10 +39,11 @@ pub fn sign_in_error(id: &str, authorize: &Authorize) -> ErrorData {
     ErrorData::new(ErrorCode(URL_ELICITATION_REQUIRED), text, Some(data))
 }
 
-/// Asks the user to sign in at the app `id`: with a URL elicitation if the client takes them, else with a tool error that has the address.
+/// Asks the user to sign in at the app `id`: with a URL elicitation if the client takes them, or if it is a run of a script that waits, whoever
+/// opens the address; else with a tool error that has the address.
 ///
 /// # Errors
-/// URLElicitationRequiredError, which is the question for clients of 2025-11-25.
+/// URLElicitationRequiredError, which is the question for clients of 2025-11-25 and for runs that wait.
 pub fn ask_to_sign_in(
     id: &str,
     authorize: &Authorize,
@@ -53,7 +54,8 @@ pub fn ask_to_sign_in(
         .client_capabilities()
         .and_then(|capabilities| capabilities.elicitation)
         .is_some_and(|elicitation| elicitation.url.is_some());
-    if !takes_urls {
+    let waits = context.request().extensions.get::<AnsweredLater>().is_some();
+    if !takes_urls && !waits {
         let text = format!("{}: open {} in a browser, then call the tool again.", message(id), authorize.url);
         let mut result = CallToolResult::error(vec![ContentBlock::text(text)]);
         // Structured content would have to fit the output schema of the tool.
@@ -61,7 +63,7 @@ pub fn ask_to_sign_in(
             serde_json::from_value(json!({"code": codes::AUTHORIZATION_REQUIRED, "url": authorize.url})).ok();
         return Ok(CallToolResponse::Complete(result));
     }
-    if context.era().is_stateless() {
+    if takes_urls && context.era().is_stateless() {
         let request = InputRequest::Elicitation(ElicitRequest::new(question(id, authorize)));
         let requests = [(SIGN_IN_QUESTION.to_owned(), request)].into_iter().collect();
         return Ok(CallToolResponse::InputRequired(InputRequiredResult::from_input_requests(requests)));

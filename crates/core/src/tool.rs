@@ -39,6 +39,8 @@ pub struct ToolEntry {
     pub(crate) is_changed: bool,
     pub(crate) owner: AppEntry,
     pub(crate) version: OnceLock<[u8; 16]>,
+    /// The output schema as code mode reads it.
+    pub(crate) read_output: OnceLock<Option<Arc<JsonObject>>>,
 }
 
 impl std::fmt::Debug for ToolEntry {
@@ -135,6 +137,14 @@ impl ToolEntry {
             SchemaMode::Strict => self.schema.problems(arguments, most),
             SchemaMode::Off => Vec::new(),
         }
+    }
+
+    /// The output schema as `read` makes it, which is called once in the life of the tool.
+    pub fn output_read_once(
+        &self,
+        read: impl FnOnce(&Arc<JsonObject>) -> Option<Arc<JsonObject>>,
+    ) -> Option<Arc<JsonObject>> {
+        self.read_output.get_or_init(|| self.tool.output_schema.as_ref().and_then(read)).clone()
     }
 
     /// Output schema, when the tool has one.

@@ -4,14 +4,15 @@ use std::{sync::Arc, time::Duration};
 
 use futures::{StreamExt as _, future::BoxFuture, stream::FuturesUnordered};
 use gatewright_core::{
-    AnswerRoom, Audience, CallContext, CannotAsk, Era, Presence, ProgressSink, SessionLogLevel, ask,
-    caller_peer, question_capabilities,
+    AnswerRoom, AnsweredLater, Audience, CallContext, CannotAsk, Era, Presence, ProgressSink,
+    SessionLogLevel, ask, caller_peer, declare_questions, question_capabilities,
 };
 use rmcp::{
     ErrorData, RoleClient, RoleServer, ServiceError,
     model::{
-        CancelledNotification, CancelledNotificationParam, ClientRequest, GetExtensions as _, LoggingLevel,
-        LoggingMessageNotificationParam, ProgressToken, RequestId, RequestMetaObject, ServerResult,
+        CancelledNotification, CancelledNotificationParam, ClientCapabilities, ClientRequest,
+        GetExtensions as _, LoggingLevel, LoggingMessageNotificationParam, ProgressToken, RequestId,
+        RequestMetaObject, ServerResult,
     },
     service::{Peer, PeerRequestOptions, RequestContext, RequestHandle},
 };
@@ -260,14 +261,9 @@ fn forwarded_meta(context: &RequestContext<RoleServer>, connection: &Connection)
     let level = meta.log_level();
     meta.retain(|key, _| key != "progressToken" && !key.starts_with(PROTOCOL));
     if connection.era.is_stateless() {
-        // The server may answer with a question: only one that this caller can be asked. An older one is asked by the gateway.
-        let capabilities = context.client_capabilities();
-        let capabilities = match Era::of(context).is_stateless() {
-            true => capabilities,
-            false => capabilities.map(question_capabilities),
-        };
-        // A task that the caller cannot follow is awaited here.
-        meta.set_client_capabilities(with_tasks(capabilities.unwrap_or_default()));
+        let (own, waits) =
+            (context.client_capabilities(), context.extensions.get::<AnsweredLater>().is_some());
+        meta.set_client_capabilities(declared(own.unwrap_or_default(), Era::of(context), waits));
         if let Some(level) =
             level.or_else(|| (!Era::of(context).is_stateless()).then_some(LoggingLevel::Debug))
         {
@@ -275,6 +271,18 @@ fn forwarded_meta(context: &RequestContext<RoleServer>, connection: &Connection)
         }
     }
     meta
+}
+
+/// The capabilities that a server of the era without sessions is told of a caller with these `own` ones. It may answer with a question: only with one
+/// that this caller can be asked, or with any if it is a run that `waits` for whoever can answer.
+fn declared(own: ClientCapabilities, era: Era, waits: bool) -> ClientCapabilities {
+    // A client of the older era is asked by the gateway.
+    let mut declared = if era.is_stateless() { own } else { question_capabilities(own) };
+    if waits {
+        declare_questions(&mut declared);
+    }
+    // A task that the caller cannot follow is awaited here.
+    with_tasks(declared)
 }
 
 /// Hands events of a call to its caller.
@@ -368,5 +376,40 @@ async fn answer_question(context: &RequestContext<RoleServer>, question: Questio
             let _ = answer.send(answered.map_err(CannotAsk::into_error));
         }
         () = unwanted => {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use gatewright_core::can_answer;
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_run_that_waits_can_be_asked_everything_whatever_its_client_can() {
+        let question = |kind: &str| match kind {
+            "form" => json!({"method": "elicitation/create", "params": {"mode": "form", "message": "?",
+                "requestedSchema": {"type": "object", "properties": {}}}}),
+            "url" => {
+                json!({"method": "elicitation/create", "params": {"mode": "url", "message": "?", "url": "https://a.example"}})
+            }
+            "sampling" => {
+                json!({"method": "sampling/createMessage", "params": {"messages": [], "maxTokens": 9}})
+            }
+            _ => json!({"method": "roots/list", "params": {}}),
+        };
+        let era = |version: &str| Era::of_version(version);
+        for own in [json!({}), json!({"elicitation": {}}), json!({"experimental": {"x": {}}})] {
+            let own: ClientCapabilities = serde_json::from_value(own).unwrap();
+            for era in [era("2026-07-28"), era("2025-11-25")] {
+                for kind in ["form", "url", "sampling", "roots"] {
+                    let asks = serde_json::from_value(json!({"a": question(kind)})).unwrap();
+                    let can = |waits: bool| can_answer(&asks, &declared(own.clone(), era, waits)).is_ok();
+                    assert!(can(true), "{kind} {own:?}");
+                    assert_eq!(can(false), kind == "form" && own.elicitation.is_some(), "{kind} {own:?}");
+                }
+            }
+        }
     }
 }

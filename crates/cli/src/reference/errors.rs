@@ -363,7 +363,8 @@ fn oauth(text: &mut String) {
     }
     text.push_str(
         "\nFor an app with `auth.type: oauth` that the user has not connected yet, a call returns `AUTHORIZATION_REQUIRED` and `url`, or the \
-         JSON-RPC error -32042 if the client supports URL elicitation (2025-11-25): open the address in a browser, then call again.\n",
+         JSON-RPC error -32042 if the client supports URL elicitation (2025-11-25): open the address in a browser, then call again. \
+         A script waits instead: `INPUT_REQUIRED` names the address and the execution to `resume`.\n",
     );
 }
 

@@ -223,3 +223,57 @@ async fn two_processes_whose_token_is_refused_at_once_refresh_it_once() {
     assert_eq!(told["result"]["_meta"]["code"], "AUTHORIZATION_REQUIRED", "{told}");
     address(&two, &ada.token).await;
 }
+
+/// The address in a message of a plan that waits for a sign-in.
+fn told_address(body: &Value) -> String {
+    assert_eq!(body["error"]["code"], "INPUT_REQUIRED", "{body}");
+    let message = body["error"]["message"].as_str().unwrap();
+    let (_, after) = message.split_once("to open ").unwrap_or_else(|| panic!("{message}"));
+    after.split_once(' ').unwrap().0.to_owned()
+}
+
+#[tokio::test]
+async fn a_plan_waits_until_its_user_has_signed_in_whatever_the_client_can_be_asked() {
+    let notes = Notes::start().await;
+    let site = Site::start(&with_notes(&notes, json!({})));
+    let gate = site.gate();
+    let mut ada = sign_in(&gate, "ada").await;
+    let token = ada.token.clone();
+    let execute = async |input: Value| {
+        let answer = call(&gate, &token, "codecall:execute", input, json!({}), json!({})).await.json();
+        answer["result"]["structuredContent"].clone()
+    };
+    let script = json!({"script": "return (await callTool('notes:whoami', {})).sub"});
+    // The app is not connected yet; later, the server over there has forgotten the user.
+    for sub in ["ada-over-there", "ada-once-more"] {
+        let waits = execute(script.clone()).await;
+        let resume = json!({"resume": waits["executionId"]});
+        told_address(&waits);
+        let address = told_address(&execute(resume.clone()).await);
+        notes.connect(&gate, &mut ada.person, &address, sub).await;
+        assert_eq!(execute(resume).await["result"], sub);
+        notes.revoke();
+        notes.provider.clear_stored_tokens();
+    }
+}
+
+#[tokio::test]
+async fn a_plan_of_a_client_that_opens_addresses_asks_for_the_sign_in_and_goes_on_with_the_answer() {
+    let notes = Notes::start().await;
+    let site = Site::start(&with_notes(&notes, json!({})));
+    let gate = site.gate();
+    let mut ada = sign_in(&gate, "ada").await;
+    let input = json!({"script": "return (await callTool('notes:whoami', {})).sub"});
+    let takes_urls = json!({"elicitation": {"url": {}}});
+    let asked = call(&gate, &ada.token, "codecall:execute", input.clone(), takes_urls.clone(), json!({}))
+        .await
+        .json();
+    let result = asked["result"].clone();
+    assert_eq!(result["resultType"], "input_required", "{asked}");
+    let (key, question) = result["inputRequests"].as_object().unwrap().iter().next().unwrap();
+    let url = question["params"]["url"].as_str().unwrap();
+    notes.connect(&gate, &mut ada.person, url, "ada-over-there").await;
+    let more = json!({"inputResponses": {key: {"action": "accept"}}, "requestState": result["requestState"]});
+    let done = call(&gate, &ada.token, "codecall:execute", input, takes_urls, more).await.json();
+    assert_eq!(done["result"]["structuredContent"]["result"], "ada-over-there", "{done}");
+}

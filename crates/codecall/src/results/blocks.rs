@@ -2,10 +2,13 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use gatewright_core::rmcp::model::{ContentBlock, ResourceContents};
+use gatewright_core::{
+    rmcp::model::{ContentBlock, ResourceContents},
+    value_bytes,
+};
 use serde_json::{Value, json};
 
-use super::room::{Room, Taken, block_weight};
+use super::room::{Room, Taken, Weighed};
 use crate::unwrap::Failure;
 
 /// The blocks that one run was given. A script has handles to them, which mean nothing in any other run.
@@ -13,7 +16,7 @@ use crate::unwrap::Failure;
 pub(crate) struct Handles {
     run: String,
     room: Arc<Room>,
-    kept: Mutex<Vec<(ContentBlock, Taken)>>,
+    kept: Mutex<Vec<(Weighed, Taken)>>,
 }
 
 impl Handles {
@@ -24,12 +27,13 @@ impl Handles {
 
     /// Keeps a block of an earlier part of the run under its number again. One for which there is no room is left out.
     pub(crate) fn restore(&self, number: usize, block: ContentBlock) {
-        let Ok(taken) = self.room.take(block_weight(&block)) else { return };
+        let block = Weighed::of(block);
+        let Ok(taken) = self.room.take(block.bytes()) else { return };
         let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
         // Numbers were given out one after the other, and are restored in the order of answers.
         while kept.len() <= number {
             let Ok(nothing) = self.room.take(0) else { return };
-            kept.push((ContentBlock::text(""), nothing));
+            kept.push((Weighed::of(ContentBlock::text("")), nothing));
         }
         kept[number] = (block, taken);
     }
@@ -39,12 +43,15 @@ impl Handles {
     /// # Errors
     /// There is no room for it.
     pub(crate) fn keep(&self, block: ContentBlock, taken: &mut Taken) -> Result<Value, Failure> {
-        let mut about = describe(&block);
-        let own = taken.split(block_weight(&block))?;
-        if let ContentBlock::Resource(embedded) = &block
+        let block = Weighed::of(block);
+        let mut about = describe(block.block());
+        let own = taken.split(block.bytes())?;
+        // The script gets a copy of it.
+        taken.grow(value_bytes(&about))?;
+        if let ContentBlock::Resource(embedded) = block.block()
             && let ResourceContents::TextResourceContents { text, .. } = &embedded.resource
         {
-            // The script gets a copy.
+            // And of the text.
             taken.grow(text.len() as u64)?;
             about["text"] = text.as_str().into();
         }
@@ -54,8 +61,8 @@ impl Handles {
         Ok(about)
     }
 
-    /// Moves the blocks whose handles `value` has into `reply`, each once, and puts their descriptions in the place of the handles.
-    /// No handle is valid any more.
+    /// Moves the blocks whose handles `value` has into `reply`, each once, and puts its description in the place of the first handle, and its number
+    /// in the place of others: a script may return a handle any number of times. No handle is valid any more.
     pub(crate) fn release(&self, value: &mut Value, reply: &mut Blocks) {
         let kept = std::mem::take(&mut *self.kept.lock().unwrap_or_else(PoisonError::into_inner));
         if !kept.is_empty() {
@@ -93,21 +100,23 @@ impl Kept {
     /// Memory that they take.
     pub(crate) fn weight(&self, handles: &Handles) -> u64 {
         let kept = handles.kept.lock().unwrap_or_else(PoisonError::into_inner);
-        self.0.iter().filter_map(|&number| kept.get(number)).map(|(block, _)| block_weight(block)).sum()
+        self.0.iter().filter_map(|&number| kept.get(number)).map(|(block, _)| block.bytes()).sum()
     }
 
     /// Copies of them, with their numbers.
     pub(crate) fn blocks(&self, handles: &Handles) -> Vec<(usize, ContentBlock)> {
         let kept = handles.kept.lock().unwrap_or_else(PoisonError::into_inner);
-        self.0.iter().filter_map(|&number| Some((number, kept.get(number)?.0.clone()))).collect()
+        self.0.iter().filter_map(|&number| Some((number, kept.get(number)?.0.block().clone()))).collect()
     }
 }
 
 /// The place of a block that was kept.
 enum Slot {
-    Kept(Box<ContentBlock>),
-    /// Description of a block that is in the reply, or for which there was no room.
-    Placed(Value),
+    Kept(Box<Weighed>),
+    /// The place of the block in the reply.
+    Placed(usize),
+    /// There was no room for it.
+    LeftOut,
 }
 
 /// The move of blocks into a reply.
@@ -149,29 +158,30 @@ impl Placing<'_> {
     /// The text that a handle has beside its description.
     fn handle_text(&self, number: usize) -> Option<&str> {
         let block = match &self.slots[number] {
-            Slot::Kept(block) => &**block,
-            Slot::Placed(about) => {
-                self.reply.0.get(usize::try_from(about["block"].as_u64()?).ok()?.checked_sub(1)?)?
-            }
+            Slot::Kept(block) => block.block(),
+            Slot::Placed(place) => self.reply.0.get(place.checked_sub(1)?)?,
+            Slot::LeftOut => return None,
         };
         let ContentBlock::Resource(embedded) = block else { return None };
         let ResourceContents::TextResourceContents { text, .. } = &embedded.resource else { return None };
         Some(text)
     }
 
-    /// The description of a block, which is in the reply if there is room for it.
+    /// The description of a block, which is in the reply if there is room for it. One that was described before has its place alone.
     fn about(&mut self, number: usize) -> Value {
-        let about = match std::mem::replace(&mut self.slots[number], Slot::Placed(Value::Null)) {
-            Slot::Placed(about) => about,
-            Slot::Kept(block) => match self.left.checked_sub(block_weight(&block)) {
+        let (about, slot) = match std::mem::replace(&mut self.slots[number], Slot::LeftOut) {
+            Slot::Placed(place) => (json!({"block": place}), Slot::Placed(place)),
+            Slot::LeftOut => (json!({"omitted": true}), Slot::LeftOut),
+            Slot::Kept(block) => match self.left.checked_sub(block.bytes()) {
                 Some(left) => {
                     self.left = left;
-                    self.reply.add(*block)
+                    let about = self.reply.add(block.into_block());
+                    (about, Slot::Placed(self.reply.0.len()))
                 }
-                None => self.left_out(&block),
+                None => (self.left_out(block.block()), Slot::LeftOut),
             },
         };
-        self.slots[number] = Slot::Placed(about.clone());
+        self.slots[number] = slot;
         about
     }
 
@@ -269,6 +279,34 @@ mod tests {
     }
 
     #[test]
+    fn a_block_is_described_once_however_often_and_however_long_it_is() {
+        let handles = handles(1_000_000);
+        let image = keep(&handles, ContentBlock::image("AAAA", "image/".repeat(20_000))).unwrap();
+        let embedded = ContentBlock::embedded_text("file:///".repeat(20_000), "hello");
+        let resource = keep(&handles, embedded).unwrap();
+        for kept in [image, resource] {
+            assert!(kept.to_string().len() < 10_000, "{}", kept.to_string().len());
+        }
+        let many = |number: usize| vec![json!({"handle": format!("{}:{number}", handles.run)}); 5_000];
+        let mut result = json!([many(0), many(1)]);
+        let before = result.to_string().len();
+        handles.release(&mut result, &mut Blocks::default());
+        assert_eq!((&result[0][0]["size"], &result[0][4_999]), (&json!(3), &json!({"block": 1})));
+        let after = result.to_string().len();
+        assert!(after < before + 10_000, "{before} became {after}");
+    }
+
+    #[test]
+    fn blocks_that_are_left_out_are_explained_once() {
+        let handles = handles(2_000);
+        let image = keep(&handles, ContentBlock::image("A".repeat(1_100), "image/png")).unwrap();
+        let mut result = json!(vec![json!({"handle": image["handle"]}); 3]);
+        handles.release(&mut result, &mut Blocks::default());
+        assert!(result[0]["omitted"].as_str().unwrap().contains("hostMemoryMib"), "{result}");
+        assert_eq!((&result[1], &result[2]), (&json!({"omitted": true}), &json!({"omitted": true})));
+    }
+
+    #[test]
     fn a_handle_of_another_run_or_a_made_up_one_stays_what_it_is() {
         let (ours, theirs) = (handles(10_000), handles(10_000));
         keep(&ours, ContentBlock::image("AAAA", "image/png")).unwrap();
@@ -283,8 +321,8 @@ mod tests {
 
     #[test]
     fn a_run_keeps_only_so_many_bytes() {
-        let handles = handles(1_000);
-        let image = || ContentBlock::image("A".repeat(400), "image/png");
+        let handles = handles(10_000);
+        let image = || ContentBlock::image("A".repeat(4_000), "image/png");
         keep(&handles, image()).unwrap();
         keep(&handles, image()).unwrap();
         let refused = keep(&handles, image()).unwrap_err();
@@ -293,13 +331,13 @@ mod tests {
 
     #[test]
     fn a_reply_has_half_of_the_room_and_says_which_blocks_are_not_in_it() {
-        let handles = handles(1_000);
-        let image = || ContentBlock::image("A".repeat(400), "image/png");
+        let handles = handles(10_000);
+        let image = || ContentBlock::image("A".repeat(4_000), "image/png");
         let mut result = json!([keep(&handles, image()).unwrap(), keep(&handles, image()).unwrap()]);
         let mut reply = Blocks::default();
         handles.release(&mut result, &mut reply);
         assert_eq!(reply.into_content(), [image()]);
-        assert_eq!((&result[0]["block"], &result[1]["size"]), (&json!(1), &json!(300)));
+        assert_eq!((&result[0]["block"], &result[1]["size"]), (&json!(1), &json!(3_000)));
         assert!(result[1]["omitted"].as_str().unwrap().contains("hostMemoryMib"), "{result}");
         assert_eq!(handles.room.taken(), 0);
     }

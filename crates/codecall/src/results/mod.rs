@@ -12,5 +12,5 @@ mod shorten;
 pub(crate) use blocks::{Blocks, Handles, Kept};
 pub(crate) use finish::Finish;
 pub(crate) use kept::{KeptResults, random_name};
-pub(crate) use room::{Room, answer_weight, contents_len, reading_weight};
+pub(crate) use room::{Room, Taken, answer_weight, block_weight, contents_weight, reading_weight};
 pub(crate) use shorten::json_len;

@@ -7,11 +7,14 @@ use std::sync::{
 
 use gatewright_core::{
     AnswerRoom, InvokeError, Reserved, codes,
-    rmcp::model::{CallToolResponse, ContentBlock, ResourceContents},
+    rmcp::model::{
+        Annotations, CallToolResponse, ContentBlock, JsonObject, MetaObject, Resource, ResourceContents,
+    },
     value_bytes,
 };
 use tokio::sync::{Mutex, MutexGuard};
 
+use super::shorten::json_len;
 use crate::unwrap::Failure;
 
 /// Bytes of an answer from which on it is read alone: reading it may take many times its length.
@@ -99,6 +102,11 @@ impl Taken {
         }
     }
 
+    /// Bytes that are taken by it.
+    pub(crate) fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
     /// Moves `bytes` of it into another, and takes what is missing.
     ///
     /// # Errors
@@ -134,29 +142,124 @@ pub(crate) fn reading_weight(answer: &Result<CallToolResponse, InvokeError>) -> 
     }
 }
 
-/// Memory of a content block, in bytes.
+/// Memory of a content block with everything in it, in bytes.
 pub(crate) fn block_weight(block: &ContentBlock) -> u64 {
-    let bytes = match block {
-        ContentBlock::Text(text) => text.text.len(),
-        ContentBlock::Image(image) => image.data.len(),
-        ContentBlock::Audio(audio) => audio.data.len(),
-        ContentBlock::Resource(embedded) => contents_len(&embedded.resource),
-        _ => 0,
+    let (texts, meta, annotations) = match block {
+        ContentBlock::Text(text) => (text.text.len() as u64, &text.meta, &text.annotations),
+        ContentBlock::Image(image) => {
+            ((image.data.len() + image.mime_type.len()) as u64, &image.meta, &image.annotations)
+        }
+        ContentBlock::Audio(audio) => {
+            ((audio.data.len() + audio.mime_type.len()) as u64, &audio.meta, &audio.annotations)
+        }
+        ContentBlock::Resource(embedded) => {
+            (contents_weight(&embedded.resource), &embedded.meta, &embedded.annotations)
+        }
+        ContentBlock::ResourceLink(link) => (link_weight(link), &link.meta, &link.annotations),
+        _ => (0, &None, &None),
     };
-    bytes as u64 + BLOCK_BYTES
+    texts + meta_weight(meta) + annotations_weight(annotations) + BLOCK_BYTES
 }
 
-/// Bytes of the text or blob of a resource.
-pub(crate) fn contents_len(contents: &ResourceContents) -> usize {
-    match contents {
-        ResourceContents::TextResourceContents { text, .. } => text.len(),
-        ResourceContents::BlobResourceContents { blob, .. } => blob.len(),
-        _ => 0,
+/// Memory of the contents of a resource, in bytes.
+pub(crate) fn contents_weight(contents: &ResourceContents) -> u64 {
+    let (uri, mime_type, data, meta) = match contents {
+        ResourceContents::TextResourceContents { uri, mime_type, text, meta } => (uri, mime_type, text, meta),
+        ResourceContents::BlobResourceContents { uri, mime_type, blob, meta } => (uri, mime_type, blob, meta),
+        _ => return 0,
+    };
+    let texts = uri.len() + mime_type.as_ref().map_or(0, String::len) + data.len();
+    texts as u64 + meta_weight(meta)
+}
+
+fn link_weight(link: &Resource) -> u64 {
+    let optional = [&link.title, &link.description, &link.mime_type].into_iter().flatten();
+    let texts = link.uri.len() + link.name.len() + optional.map(String::len).sum::<usize>();
+    let icons = link.icons.as_ref().map_or(0, |icons| json_len(icons, usize::MAX));
+    (texts + icons) as u64
+}
+
+fn meta_weight(meta: &Option<MetaObject>) -> u64 {
+    let member =
+        |(name, value): (&String, &serde_json::Value)| name.len() as u64 + BLOCK_BYTES + value_bytes(value);
+    let members = |meta: &JsonObject| meta.iter().map(member).sum();
+    meta.as_ref().map_or(0, |meta| members(&meta.0))
+}
+
+fn annotations_weight(annotations: &Option<Annotations>) -> u64 {
+    let Some(annotations) = annotations else { return 0 };
+    let audience = annotations.audience.as_ref().map_or(0, Vec::len);
+    (audience + annotations.last_modified.as_ref().map_or(0, String::len)) as u64
+}
+
+/// Longest media type of a block that is kept, in bytes.
+const LONGEST_TYPE: usize = 256;
+/// Longest URI of a block that is kept, in bytes: that of a resource that can be read.
+const LONGEST_URI: usize = 8 * 1024;
+
+/// A content block that is kept, and the memory that it takes: without `_meta`, and with its media type and its URI cut, which go into every
+/// description of it.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Weighed {
+    block: ContentBlock,
+    bytes: u64,
+}
+
+impl Weighed {
+    pub(super) fn of(mut block: ContentBlock) -> Self {
+        match &mut block {
+            ContentBlock::Image(image) => {
+                image.meta = None;
+                cut(&mut image.mime_type, LONGEST_TYPE);
+            }
+            ContentBlock::Audio(audio) => {
+                audio.meta = None;
+                cut(&mut audio.mime_type, LONGEST_TYPE);
+            }
+            ContentBlock::Resource(embedded) => {
+                embedded.meta = None;
+                if let ResourceContents::TextResourceContents { uri, mime_type, meta, .. }
+                | ResourceContents::BlobResourceContents { uri, mime_type, meta, .. } =
+                    &mut embedded.resource
+                {
+                    *meta = None;
+                    cut(uri, LONGEST_URI);
+                    mime_type.iter_mut().for_each(|mime_type| cut(mime_type, LONGEST_TYPE));
+                }
+            }
+            _ => {}
+        }
+        let bytes = block_weight(&block);
+        Self { block, bytes }
+    }
+
+    /// The block.
+    pub(super) fn block(&self) -> &ContentBlock {
+        &self.block
+    }
+
+    /// Its memory, in bytes.
+    pub(super) fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    /// The block alone.
+    pub(super) fn into_block(self) -> ContentBlock {
+        self.block
+    }
+}
+
+fn cut(text: &mut String, most: usize) {
+    if text.len() > most {
+        text.truncate(text.floor_char_boundary(most));
+        text.shrink_to_fit();
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
 
     #[test]
@@ -171,6 +274,41 @@ mod tests {
         assert_eq!(room.taken(), 600);
         drop(image);
         assert_eq!((room.taken(), room.take(u64::MAX).is_err()), (0, true));
+    }
+
+    #[test]
+    fn a_block_weighs_everything_in_it_and_is_kept_without_what_nobody_needs() {
+        let long = "x".repeat(100_000);
+        let meta = json!({"a": long});
+        let annotations = json!({"audience": vec!["user"; 50_000], "lastModified": long});
+        for (block, least, most) in [
+            (
+                json!({"type": "text", "text": "", "_meta": meta, "annotations": annotations}),
+                250_000,
+                260_000,
+            ),
+            (json!({"type": "image", "data": "", "mimeType": long, "_meta": meta}), 200_000, 1_000),
+            (
+                json!({"type": "audio", "data": "", "mimeType": long, "annotations": annotations}),
+                250_000,
+                160_000,
+            ),
+            (
+                json!({"type": "resource_link", "uri": long, "name": long, "icons": [{"src": long}], "_meta": meta}),
+                400_000,
+                410_000,
+            ),
+            (
+                json!({"type": "resource", "_meta": meta, "resource": {"uri": long, "mimeType": long, "blob": "", "_meta": meta}}),
+                400_000,
+                10_000,
+            ),
+        ] {
+            let block: ContentBlock = serde_json::from_value(block).unwrap();
+            let (whole, kept) = (block_weight(&block), Weighed::of(block));
+            assert!(whole >= least && kept.bytes() <= most, "{whole} {}", kept.bytes());
+            assert_eq!(kept.bytes(), block_weight(kept.block()));
+        }
     }
 
     #[test]

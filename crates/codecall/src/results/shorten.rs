@@ -198,7 +198,7 @@ fn name_len(name: &str) -> usize {
 }
 
 /// Bytes of a value as JSON; some number above `most` when it has more, without looking at all of it.
-pub(crate) fn json_len(value: &Value, most: usize) -> usize {
+pub(crate) fn json_len(value: &impl Serialize, most: usize) -> usize {
     struct Count {
         bytes: usize,
         most: usize,

@@ -1,7 +1,9 @@
 //! Runs that wait: their questions are asked, and the answers take them on. Each question is answered once, whoever asks and however often.
 
+use std::sync::Arc;
+
 use gatewright_core::{
-    Caller, RestsOn, codes, outline,
+    Caller, RestsOn, codes, off_thread, outline,
     rmcp::{
         RoleServer,
         model::{CallToolResponse, InputRequiredResult, InputResponses, MetaObject},
@@ -17,7 +19,7 @@ use super::{
     ask::{Round, ask},
     detached::running,
     flow::{EXECUTION, Entered, Next, Run, of_execution},
-    questions::{ApprovalsWithin, Open, Waiting, by_call, described, held, requests},
+    questions::{ElsewhereWithin, Open, Waiting, by_call, described, held, requests},
     refusal::Refusal,
 };
 use crate::{CodeCall, tool_result::answer};
@@ -69,7 +71,7 @@ impl CodeCall {
         if execution.head.state == State::Ended {
             return Err(used());
         }
-        let (_, past) = Past::read(&execution.chunks).ok_or(ExecutionError::Unreadable)?;
+        let (_, past) = Past::open(execution.chunks).await.ok_or(ExecutionError::Unreadable)?;
         let (waiting, mut answers) = (past.waiting(), by_call(responses));
         answers.retain(|index, _| is_open(&waiting, asks, *index));
         if !waiting.iter().any(|waiting| asks.contains(&waiting.round())) {
@@ -105,7 +107,7 @@ impl CodeCall {
     ) -> Result<Entered, Refusal> {
         let reader = Reader::Owner(caller.principal());
         let execution = self.executions.open(id, reader).await?;
-        let (head, past) = (execution.head, Past::read(&execution.chunks).map(|(_, past)| past));
+        let (head, past) = (execution.head, Past::open(execution.chunks).await.map(|(_, past)| past));
         match head.state {
             State::Ended => {
                 let reply = past.and_then(|past| past.reply).ok_or(ExecutionError::Ended)?;
@@ -113,7 +115,7 @@ impl CodeCall {
             }
             State::Waiting => {
                 let waiting = past.ok_or(ExecutionError::Unreadable)?.waiting();
-                if asks_anybody(&waiting) && self.has_settled(&waiting).await != Ok(true) {
+                if asks_anybody(&waiting) && !self.can_go_on(&waiting, caller).await {
                     let (id, request) = (head.id, request.to_owned());
                     return Ok(Entered::Asks(Open {
                         id,
@@ -156,7 +158,7 @@ impl CodeCall {
             Some(until_ms) => self.executions.acquire_until(id, owner, until_ms).await?,
             None => self.executions.acquire(id, Reader::Owner(owner)).await?,
         };
-        Run::resume(self, lease, &execution).ok_or_else(|| ExecutionError::Unreadable.into())
+        Run::resume(self, lease, execution).await.ok_or_else(|| ExecutionError::Unreadable.into())
     }
 
     /// Goes on with a run within another one, whose journal is in `state`.
@@ -166,10 +168,13 @@ impl CodeCall {
         responses: InputResponses,
         caller: &Caller,
     ) -> Result<Run, Refusal> {
-        let chunks: Vec<Box<RawValue>> =
-            serde_json::from_str(state).map_err(|_| ExecutionError::Unreadable)?;
-        let chunks: Vec<Vec<u8>> = chunks.into_iter().map(|chunk| chunk.get().as_bytes().to_vec()).collect();
-        let (start, past) = Past::read(&chunks).ok_or(ExecutionError::Unreadable)?;
+        let state = state.to_owned();
+        let chunks = off_thread(state.len(), move || {
+            let chunks: Vec<Box<RawValue>> = serde_json::from_str(&state).ok()?;
+            Some(chunks.into_iter().map(|chunk| chunk.get().as_bytes().to_vec()).collect::<Arc<[Vec<u8>]>>())
+        });
+        let chunks = chunks.await.ok_or(ExecutionError::Unreadable)?;
+        let (start, past) = Past::open(chunks.clone()).await.ok_or(ExecutionError::Unreadable)?;
         let settings = self.settings();
         let draft = self.executions.draft(caller.principal(), NewExecution::default());
         let journal = RunJournal::resume_within(draft, &chunks, settings.limits.host_bytes);
@@ -195,7 +200,7 @@ impl CodeCall {
             let chunks: Vec<_> = chunks.iter().map(|chunk| String::from_utf8_lossy(chunk)).collect();
             let state = format!("[{}]", chunks.join(","));
             rests_on(context, &waiting);
-            if let Some(within) = context.extensions.get::<ApprovalsWithin>() {
+            if let Some(within) = context.extensions.get::<ElsewhereWithin>() {
                 within.note(&waiting);
             }
             let asks = InputRequiredResult::new(Some(requests(&waiting)), Some(state));

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use gatewright_core::{RecordsError, codes, rmcp::model::CallToolResult};
+use gatewright_core::{Caller, RecordsError, codes, rmcp::model::CallToolResult};
 use gatewright_executions::{ExecutionError, ExecutionId, Reader, State};
 use serde_json::json;
 
@@ -24,6 +24,17 @@ impl CodeCall {
             }
         }
         Ok(false)
+    }
+
+    /// Returns `true` if `caller` has signed in where one of the calls waits for that, or if an approval is settled, so that the run can go on
+    /// without answers.
+    pub(super) async fn can_go_on(&self, waiting: &[Waiting], caller: &Caller) -> bool {
+        for tool in waiting.iter().flat_map(|waiting| &waiting.sign_ins) {
+            if !self.invoker.lacks_sign_in(tool, caller).await {
+                return true;
+            }
+        }
+        self.has_settled(waiting).await == Ok(true)
     }
 
     /// Goes on with the runs in the background whose approvals are settled.
@@ -53,7 +64,7 @@ impl CodeCall {
             State::Waiting => {}
         }
         let execution = self.executions.open(id, Reader::Operator).await?;
-        let (_, past) = Past::read(&execution.chunks).ok_or(ExecutionError::Unreadable)?;
+        let (_, past) = Past::open(execution.chunks).await.ok_or(ExecutionError::Unreadable)?;
         if !self.has_settled(&past.waiting()).await? {
             return Ok(false);
         }

@@ -89,7 +89,7 @@ impl CodeCall {
             return Ok(false);
         }
         let (lease, execution) = self.executions.acquire(id, Reader::Operator).await?;
-        let Some(run) = Run::resume(self, lease, &execution) else {
+        let Some(run) = Run::resume(self, lease, execution).await else {
             tracing::warn!(execution.id = id, "the journal of an execution cannot be read");
             let ending = Ending::new("runtime_error").code(ExecutionError::Unreadable.code());
             let _ = self.executions.cancel(id, Reader::Operator, &ending).await;

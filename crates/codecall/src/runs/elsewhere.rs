@@ -40,7 +40,7 @@ impl CodeCall {
         if execution.head.state != State::Waiting {
             return None;
         }
-        let waiting = Past::read(&execution.chunks)?.1.waiting();
+        let waiting = Past::open(execution.chunks).await?.1.waiting();
         let mut capabilities = ClientCapabilities::default();
         capabilities
             .extensions

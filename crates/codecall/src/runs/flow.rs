@@ -1,28 +1,20 @@
 //! The course of `codecall:execute`: a run begins or goes on, is suspended while its questions are asked, and ends.
 
-use std::{
-    collections::BTreeMap,
-    net::IpAddr,
-    sync::Arc,
-    time::{Instant, SystemTime, UNIX_EPOCH},
-};
+use std::{collections::BTreeMap, net::IpAddr, sync::Arc, time::Instant};
 
 use gatewright_agentscript::{CallStatus, Journal, Outcome, RunError, RunRequest, RunResult, WorkerError};
 use gatewright_core::{
     Caller, CallerAddress, Era, Principal, codes, off_thread,
     rmcp::{
         RoleServer,
-        model::{
-            CallToolRequestParams, CallToolResponse, CallToolResult, InputResponses, JsonObject, MetaObject,
-        },
+        model::{CallToolRequestParams, CallToolResponse, CallToolResult, InputResponses, MetaObject},
         service::RequestContext,
     },
 };
 use gatewright_executions::{
-    CallCounts, Ending, Execution, ExecutionError, ExecutionId, Lease, NewExecution, WaitKind, WaitingFor,
+    CallCounts, Ending, Execution, ExecutionError, ExecutionId, Lease, WaitKind, WaitingFor,
 };
-use gatewright_shape::{Digits, keep_digits};
-use serde_json::{Value, json, value::RawValue};
+use serde_json::{Value, json};
 
 use super::{
     KeptOutcome, Past, Questions, RunJournal, RunStart,
@@ -36,15 +28,15 @@ use crate::{
     execute::{ExecuteInput, requested_log, size},
     host::ScriptHost,
     nesting::Nesting,
-    results::{Finish, random_name},
+    results::{Finish, json_len},
     settings::Settings,
     tool_result::answer,
 };
 
 /// Metadata of an answer: the execution that it is of.
 pub(crate) const EXECUTION: &str = "gatewright/execution";
-/// Longest title of an execution, in characters: the beginning of its script.
-const TITLE: usize = 80;
+/// Bytes of the metadata of a request that runs a script, at most: each of its calls has a copy.
+const MOST_META: usize = 16 * 1024;
 
 /// A run under way.
 pub(crate) struct Run {
@@ -67,8 +59,8 @@ pub(crate) struct Run {
 
 impl Run {
     /// The run of an execution, to go on with; none if its journal cannot be read.
-    pub(crate) fn resume(code_call: &CodeCall, lease: Lease, execution: &Execution) -> Option<Self> {
-        let (start, past) = Past::read(&execution.chunks)?;
+    pub(crate) async fn resume(code_call: &CodeCall, lease: Lease, execution: Execution) -> Option<Self> {
+        let (start, past) = Past::open(execution.chunks).await?;
         let mut run = Self::new(start, past, RunJournal::resume(lease), code_call.settings());
         run.calls = execution.head.calls;
         run.waiting = run.past.waiting();
@@ -134,8 +126,15 @@ impl CodeCall {
         let log = requested_log(&mut context.meta.0);
         let started = Instant::now();
         let responses = outer.input_responses.unwrap_or_default();
-        let (request, is_within) = (input.digest(), Nesting::is_within(&context.extensions));
+        let is_within = Nesting::is_within(&context.extensions);
+        let (input, request) = input.digested().await;
         let entered = match (outer.request_state, &input.resume) {
+            _ if json_len(&context.meta, MOST_META) > MOST_META => Err(Refusal::new(
+                codes::VALIDATION_ERROR,
+                format!(
+                    "`_meta` of this request has more than {MOST_META} bytes, and goes with every call of the script; nothing was run"
+                ),
+            )),
             (_, Some(_)) if input.names_more() => Err(Refusal::new(
                 codes::VALIDATION_ERROR,
                 "`resume` goes on with a plan as it was begun: name nothing beside it; nothing was run",
@@ -150,8 +149,7 @@ impl CodeCall {
                     Some(true) => self.background.until_ms(&context).await,
                     _ => None,
                 };
-                let nesting = context.extensions.get::<Nesting>();
-                self.begin(input, log, nesting, until_ms, &caller, &context).map(|mut run| {
+                self.begin(input, log, until_ms, &caller, &context).await.map(|mut run| {
                     (run.request, run.is_new) = (request, true);
                     Entered::of(run)
                 })
@@ -189,67 +187,6 @@ impl CodeCall {
             return self.created_task(id, &caller).await.map(CallToolResponse::Task);
         }
         Ok(running.into())
-    }
-
-    /// A new run.
-    fn begin(
-        &self,
-        input: ExecuteInput,
-        log: Option<crate::call_log::CallLog>,
-        nesting: Option<&Nesting>,
-        until_ms: Option<u64>,
-        caller: &Caller,
-        context: &RequestContext<RoleServer>,
-    ) -> Result<Run, Refusal> {
-        let settings = self.settings();
-        let Some(script) = input.script else {
-            let message = "name a `script` to run, or an execution to `resume`".to_owned();
-            return Err(Refusal::new(codes::VALIDATION_ERROR, message));
-        };
-        let Ok(seed) = getrandom::u64() else {
-            let message = "the system gives no random numbers".to_owned();
-            return Err(Refusal::new(codes::TOOL_EXECUTION_ERROR, message));
-        };
-        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-        let mut start = RunStart {
-            context: input.context.and_then(|context| context_of(&context)),
-            allowed_tools: input.allowed_tools,
-            log: log.unwrap_or(settings.config.vm.call_log),
-            limits: settings.limits.clone(),
-            policy: settings.policy.clone(),
-            seed,
-            started_ms: u64::try_from(now.as_millis()).unwrap_or(0),
-            handles: random_name(),
-            detached: input.detach.unwrap_or_default() && input.dry_run.is_none(),
-            dry_run: input.dry_run,
-            script,
-        };
-        if let Some(nesting) = nesting {
-            start.limits.max_tool_calls = nesting.calls_left();
-        }
-        if start.detached {
-            start.limits.wait = Some(settings.config.vm.wait());
-        }
-        let title = input
-            .title
-            .as_deref()
-            .unwrap_or_else(|| start.script.trim_start().lines().next().unwrap_or_default());
-        let address = CallerAddress::of(context).map(|at| at.0);
-        let about = NewExecution {
-            title: Some(title.chars().take(TITLE).collect()),
-            script: digest(&start.script),
-            detached: start.detached,
-            until_ms,
-            address,
-            ..NewExecution::default()
-        };
-        let draft = self.executions.draft(caller.principal(), about);
-        let journal = match self.has_journals {
-            true => RunJournal::begin(draft, &start, settings.limits.host_bytes),
-            false => RunJournal::none(draft.id()),
-        };
-        let journal = if Nesting::is_within(&context.extensions) { journal.within() } else { journal };
-        Ok(Run { address, ..Run::new(start, Past::default(), journal, settings) })
     }
 
     /// Runs until the end, or until the client is asked by the result.
@@ -475,17 +412,4 @@ fn counts(outcome: &Outcome) -> CallCounts {
 pub(crate) fn of_execution(mut result: CallToolResult, id: ExecutionId) -> CallToolResult {
     result.meta.get_or_insert_with(MetaObject::default).0.insert(EXECUTION.to_owned(), id.to_string().into());
     result
-}
-
-/// The context as scripts read it: integers that JavaScript would round are text, as they are in results.
-fn context_of(context: &JsonObject) -> Option<Box<RawValue>> {
-    let text = serde_json::to_string(context).ok()?;
-    RawValue::from_string(keep_digits(&text, Digits::OfIntegers).into_owned()).ok()
-}
-
-fn digest(script: &str) -> [u8; 32] {
-    let digest = aws_lc_rs::digest::digest(&aws_lc_rs::digest::SHA256, script.as_bytes());
-    let mut bytes = [0; 32];
-    bytes.copy_from_slice(digest.as_ref());
-    bytes
 }

@@ -47,7 +47,7 @@ const TRIES: usize = 60;
 impl RunJournal {
     /// Begins the journal of a run that may have `host_bytes` of memory in the host.
     pub(crate) fn begin(mut draft: Draft, start: &RunStart, host_bytes: u64) -> Self {
-        let chunk = Chunk::Start(Box::new(start.clone())).to_bytes();
+        let chunk = start.to_bytes();
         let _ = draft.append(&chunk);
         let bytes = AtomicU64::new(chunk.len() as u64);
         Self {
@@ -299,7 +299,7 @@ impl Journal for RunJournal {
                 Some(lease) => lease.read().await.map_err(failed)?,
                 None => return Err(failed(ExecutionError::LeaseLost)),
             };
-            let past = Past::read(&chunks).ok_or_else(|| failed(ExecutionError::Unreadable))?;
+            let past = Past::open(chunks).await.ok_or_else(|| failed(ExecutionError::Unreadable))?;
             Ok(past.1.entries)
         })
     }

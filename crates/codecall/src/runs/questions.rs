@@ -35,6 +35,9 @@ pub(crate) struct Waiting {
     pub(crate) request_state: Option<String>,
     /// Times that it has asked.
     pub(crate) round: usize,
+    /// Tools whose apps its user has to sign in at, which may happen elsewhere: its own, or those of calls of the saved plan that it is of.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) sign_ins: Vec<String>,
     /// Approvals that it waits for and that may be given elsewhere: its own, or those of calls of the saved plan that it is of.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) approvals: Vec<WaitingApproval>,
@@ -60,23 +63,34 @@ fn never() -> u64 {
     u64::MAX
 }
 
-/// Approvals that calls of a saved plan wait for: an extension of the context in which a script calls it.
+/// The part of what a call waits for that may be settled elsewhere.
+#[derive(Debug, Default)]
+pub(crate) struct Elsewhere {
+    pub(crate) approvals: Vec<WaitingApproval>,
+    /// Tools whose apps the user has to sign in at.
+    pub(crate) sign_ins: Vec<String>,
+}
+
+/// The same of calls of a saved plan: an extension of the context in which a script calls it.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct ApprovalsWithin(Arc<Mutex<Vec<WaitingApproval>>>);
+pub(crate) struct ElsewhereWithin(Arc<Mutex<Elsewhere>>);
 
-impl ApprovalsWithin {
-    /// Notes the approvals of the calls that wait.
+impl ElsewhereWithin {
+    /// Notes what may be settled elsewhere of the calls that wait.
     pub(crate) fn note(&self, waiting: &[Waiting]) {
-        let approvals = waiting.iter().flat_map(|waiting| waiting.approvals.iter().cloned());
-        self.approvals().extend(approvals);
+        let mut noted = self.noted();
+        for waiting in waiting {
+            noted.approvals.extend(waiting.approvals.iter().cloned());
+            noted.sign_ins.extend(waiting.sign_ins.iter().cloned());
+        }
     }
 
-    /// The approvals that were noted.
-    pub(crate) fn take(&self) -> Vec<WaitingApproval> {
-        std::mem::take(&mut *self.approvals())
+    /// All that was noted.
+    pub(crate) fn take(&self) -> Elsewhere {
+        std::mem::take(&mut *self.noted())
     }
 
-    fn approvals(&self) -> MutexGuard<'_, Vec<WaitingApproval>> {
+    fn noted(&self) -> MutexGuard<'_, Elsewhere> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -171,15 +185,16 @@ impl Questions {
         let answers = self.answers.lock().unwrap_or_else(PoisonError::into_inner).remove(&index);
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_millis();
         let is_expired = waiting.approvals.iter().any(|approval| now >= approval.expires_ms.into());
-        let may_go_on =
-            !waiting.approvals.is_empty() || waiting.request_state.as_deref().is_some_and(is_approval);
+        let may_go_on = !waiting.approvals.is_empty()
+            || !waiting.sign_ins.is_empty()
+            || waiting.request_state.as_deref().is_some_and(is_approval);
         if answers.is_none()
             && !may_go_on
             && let Some(waits) = self.wait(index, &waiting)
         {
             return Err(waits);
         }
-        // An approval that nobody decided on was not asked in vain.
+        // An approval that nobody decided on was not asked in vain, and neither was a sign-in.
         let round =
             if may_go_on && answers.is_none() { waiting.round.saturating_sub(1) } else { waiting.round };
         Ok(Asking { round, answers, state: waiting.request_state, is_expired, ..new })
@@ -216,6 +231,12 @@ pub(crate) fn described(waiting: &[Waiting]) -> Vec<WaitingFor> {
     waiting.iter().map(Waiting::described).collect()
 }
 
+/// Returns `false` if a call of `name` that goes on from `resumed` waited for something else before it was made.
+pub(crate) fn waited_for(resumed: &Resumed, name: &str) -> bool {
+    let Resumed::Waited(state) = resumed else { return true };
+    serde_json::from_str::<Waiting>(state.get()).map_or(true, |waiting| waiting.name == name)
+}
+
 /// A call that may ask, any number of times up to [`MOST_ROUNDS`].
 pub(crate) struct Asking<'a> {
     questions: &'a Questions,
@@ -244,15 +265,15 @@ impl Asking<'_> {
         (self.answers.take(), self.state.take())
     }
 
-    /// Takes the questions that came in place of a result, with the `approvals` that calls of a saved plan wait for. Returns the host's answer to a call that waits; none if it is to be called again at
-    /// once.
+    /// Takes the questions that came in place of a result, with what may be settled `elsewhere`. Returns the host's answer to a call that waits; none if
+    /// it is to be called again at once.
     ///
     /// # Errors
     /// It has asked too often.
     pub(crate) fn again(
         &mut self,
         asks: InputRequiredResult,
-        approvals: Vec<WaitingApproval>,
+        elsewhere: Elsewhere,
     ) -> Result<Option<ToolAnswer>, Failure> {
         self.round += 1;
         if self.round > MOST_ROUNDS {
@@ -265,7 +286,8 @@ impl Asking<'_> {
             requests: asks.input_requests.unwrap_or_default(),
             request_state: asks.request_state,
             round: self.round,
-            approvals,
+            sign_ins: elsewhere.sign_ins,
+            approvals: elsewhere.approvals,
         };
         let waits = self.questions.wait(self.index, &waiting);
         self.state = waiting.request_state;
@@ -283,6 +305,7 @@ impl Asking<'_> {
             requests: asks.and_then(|asks| asks.input_requests.clone()).unwrap_or_default(),
             request_state: asks.and_then(|asks| asks.request_state.clone()),
             round: self.round + 1,
+            sign_ins: Vec::new(),
             approvals: vec![WaitingApproval {
                 id: request.id.clone(),
                 name: self.name.clone(),
@@ -303,6 +326,7 @@ impl Asking<'_> {
             request_state: self.state.take(),
             // It is no question.
             round: self.round.saturating_sub(1),
+            sign_ins: Vec::new(),
             approvals: Vec::new(),
         };
         ToolAnswer::Waits(to_raw_value(&waiting).unwrap_or_else(|_| RawValue::NULL.to_owned()))

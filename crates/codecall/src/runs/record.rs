@@ -2,11 +2,15 @@
 
 use std::{
     collections::{BTreeMap, HashSet},
+    sync::Arc,
     time::{Duration, SystemTime, UNIX_EPOCH},
 };
 
 use gatewright_agentscript::{HostFunction, JournalEntry, Limits, Replay, RunRequest, ScriptPolicy};
-use gatewright_core::rmcp::model::{CallToolResult, InputResponses};
+use gatewright_core::{
+    off_thread,
+    rmcp::model::{CallToolResult, InputResponses},
+};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
@@ -39,6 +43,17 @@ pub(crate) struct RunStart {
 }
 
 impl RunStart {
+    /// The first chunk of its execution.
+    pub(crate) fn to_bytes(&self) -> Vec<u8> {
+        /// [`Chunk::Start`] of a start that is not taken.
+        #[derive(Serialize)]
+        #[serde(rename_all = "camelCase")]
+        enum First<'s> {
+            Start(&'s RunStart),
+        }
+        serde_json::to_vec(&First::Start(self)).unwrap_or_default()
+    }
+
     /// The run from its start, or on from where `past` ends.
     pub(crate) fn request(&self, past: Option<&Past>) -> RunRequest {
         let started_at = UNIX_EPOCH + Duration::from_millis(self.started_ms);
@@ -89,8 +104,14 @@ pub(crate) struct Past {
 }
 
 impl Past {
-    /// Reads the chunks of an execution; none if they are not those of a run.
-    pub(crate) fn read(chunks: &[Vec<u8>]) -> Option<(RunStart, Self)> {
+    /// Reads the chunks of an execution where that keeps no request waiting; none if they are not those of a run.
+    pub(crate) async fn open(chunks: impl Into<Arc<[Vec<u8>]>>) -> Option<(RunStart, Self)> {
+        let chunks = chunks.into();
+        let bytes = chunks.iter().map(Vec::len).fold(0, usize::saturating_add);
+        off_thread(bytes, move || Self::read(&chunks)).await
+    }
+
+    fn read(chunks: &[Vec<u8>]) -> Option<(RunStart, Self)> {
         let mut past = Self::default();
         for chunk in chunks {
             match serde_json::from_slice(chunk).ok()? {
@@ -145,5 +166,32 @@ impl Past {
             }
         }
         open.into_values().filter(|waiting| !self.answers.contains_key(&waiting.index)).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use futures::FutureExt as _;
+
+    use super::*;
+
+    #[test]
+    fn a_long_journal_is_not_read_on_the_thread_that_asks_for_it() {
+        let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+        let steps = |entries: usize| {
+            let script = "x".repeat(entries);
+            let start = serde_json::json!({"script": script, "log": "off", "limits": gatewright_agentscript::Limits::default(),
+                "policy": gatewright_agentscript::ScriptPolicy::default(), "seed": 1, "startedMs": 1, "handles": "h"});
+            let start: RunStart = serde_json::from_value(start).unwrap();
+            vec![start.to_bytes()]
+        };
+        runtime.block_on(async {
+            let short = Past::open(steps(10)).now_or_never().expect("it is read at once");
+            assert_eq!(short.unwrap().0.script.len(), 10);
+            let long = Past::open(steps(100_000));
+            tokio::pin!(long);
+            assert!(futures::poll!(&mut long).is_pending());
+            assert_eq!(long.await.unwrap().0.script.len(), 100_000);
+        });
     }
 }

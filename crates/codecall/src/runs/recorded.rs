@@ -69,11 +69,12 @@ impl RecordedRun {
     ///
     /// # Errors
     /// There is no journal, or it cannot be read.
-    pub fn read(execution: &Execution) -> Result<Self, NotRecorded> {
+    pub async fn read(execution: &Execution) -> Result<Self, NotRecorded> {
         if !execution.head.complete {
             return Err(NotRecorded::NotKept);
         }
-        let (start, past) = Past::read(&execution.chunks).ok_or(NotRecorded::Unreadable)?;
+        let chunks = execution.chunks.clone();
+        let (start, past) = Past::open(chunks).await.ok_or(NotRecorded::Unreadable)?;
         Ok(Self { head: execution.head.clone(), start, past })
     }
 

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use gatewright_agentscript::excerpt;
 use gatewright_core::{
-    Decision, PermittedTool, Rehearsed, outline,
+    Decision, DigestPart, PermittedTool, Rehearsed, outline,
     rmcp::model::{InputRequests, JsonObject},
 };
 use serde::{Deserialize, Serialize};
@@ -26,6 +26,16 @@ pub(crate) enum DryRun {
     Reading,
     /// Nothing is called.
     Offline,
+}
+
+impl DryRun {
+    /// As it is written in arguments.
+    pub(crate) fn digest_part(self) -> DigestPart<'static> {
+        match self {
+            Self::Reading => DigestPart::Bool(true),
+            Self::Offline => DigestPart::Text("offline"),
+        }
+    }
 }
 
 impl From<DryRun> for Value {

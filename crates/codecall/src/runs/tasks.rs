@@ -45,9 +45,9 @@ impl CodeCall {
 }
 
 impl CodeCall {
-    /// Goes on with a run in the background whose approval was decided on elsewhere, or that waits for its owner alone. Returns `true` if it did.
+    /// Goes on with a run in the background whose approval was decided on elsewhere, whose user has signed in, or that waits for its owner alone. Returns `true` if it did.
     async fn goes_on(&self, id: &str, waiting: &[Waiting], caller: &Caller) -> bool {
-        if asks_anybody(waiting) && self.has_settled(waiting).await != Ok(true) {
+        if asks_anybody(waiting) && !self.can_go_on(waiting, caller).await {
             return false;
         }
         match self.acquire(id, caller, None).await {
@@ -70,7 +70,7 @@ impl PluginTasks for CodeCall {
         Box::pin(async move {
             let reader = Reader::Owner(caller.principal());
             let execution = self.executions.open(&request.task_id, reader).await.map_err(refused)?;
-            let (head, past) = (execution.head, Past::read(&execution.chunks).map(|(_, past)| past));
+            let (head, past) = (execution.head, Past::open(execution.chunks).await.map(|(_, past)| past));
             let payload = match head.state {
                 State::Running => TaskPayload::Working,
                 State::Waiting => {

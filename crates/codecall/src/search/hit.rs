@@ -4,9 +4,9 @@ use gatewright_core::{Caller, ToolEntry};
 use serde_json::{Value, json};
 
 use crate::{
-    CodeCall,
     declare::{self, sentence},
     hints,
+    shapes::Shapes,
 };
 
 /// Characters of a description.
@@ -22,46 +22,44 @@ const MOST_DECLARED: usize = 5;
 const LONGEST_TYPES: f64 = 260.0;
 const ROOM: usize = 600;
 
-impl CodeCall {
-    /// The tools, each with a score of 0 to 1. The best ones whose types are short are declared, so that they need not be described.
-    pub(super) fn hits<'t>(
-        &self,
-        found: impl Iterator<Item = (&'t ToolEntry, f64)>,
-        caller: &Caller,
-    ) -> Vec<Value> {
-        let (mut room, mut best) = (ROOM, 0.0_f64);
-        let found = found.enumerate().map(|(at, (tool, score))| {
-            let about = sentence(tool.own_description(), LONGEST_DESCRIPTION);
-            let mut hit = json!({"name": tool.tool.name, "appId": *tool.app_id, "description": about});
-            best = best.max(score);
-            #[expect(
-                clippy::cast_possible_truncation,
-                clippy::cast_sign_loss,
-                reason = "between 0 and the longest"
-            )]
-            let longest = (LONGEST_TYPES * score / best.max(f64::MIN_POSITIVE)) as usize;
-            let types = (at < MOST_DECLARED)
-                .then(|| declare::brief(tool, &about, self.result_shape(tool, caller).as_ref()))
-                .flatten()
-                .filter(|types| types.len() <= room.min(longest));
-            match types {
-                Some(types) => {
-                    room -= types.len();
-                    hit["input"] = types.input.into();
-                    if let Some(result) = types.result {
-                        hit["result"] = result.into();
-                    }
+/// The tools, each with a score of 0 to 1. The best ones whose types are short are declared, so that they need not be described.
+pub(super) fn hits<'t>(
+    found: impl Iterator<Item = (&'t ToolEntry, f64)>,
+    shapes: &Shapes,
+    caller: &Caller,
+) -> Vec<Value> {
+    let (mut room, mut best) = (ROOM, 0.0_f64);
+    let found = found.enumerate().map(|(at, (tool, score))| {
+        let about = sentence(tool.own_description(), LONGEST_DESCRIPTION);
+        let mut hit = json!({"name": tool.tool.name, "appId": *tool.app_id, "description": about});
+        best = best.max(score);
+        #[expect(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            reason = "between 0 and the longest"
+        )]
+        let longest = (LONGEST_TYPES * score / best.max(f64::MIN_POSITIVE)) as usize;
+        let types = (at < MOST_DECLARED)
+            .then(|| declare::brief(tool, &about, shapes.result_shape(tool, caller).as_ref()))
+            .flatten()
+            .filter(|types| types.len() <= room.min(longest));
+        match types {
+            Some(types) => {
+                room -= types.len();
+                hit["input"] = types.input.into();
+                if let Some(result) = types.result {
+                    hit["result"] = result.into();
                 }
-                None => hit["parameters"] = parameters(tool).into(),
             }
-            hit["score"] = score.into();
-            if hints::is_destructive(tool) {
-                hit["destructive"] = true.into();
-            }
-            hit
-        });
-        found.collect()
-    }
+            None => hit["parameters"] = parameters(tool).into(),
+        }
+        hit["score"] = score.into();
+        if hints::is_destructive(tool) {
+            hit["destructive"] = true.into();
+        }
+        hit
+    });
+    found.collect()
 }
 
 /// The tool as a list shows it.

@@ -8,13 +8,18 @@ mod tests;
 
 use std::sync::Arc;
 
-use gatewright_core::{Caller, ToolEntry, View};
+use gatewright_core::{Caller, ToolEntry, View, off_thread};
 use gatewright_embedding::Blended;
-use gatewright_search::{Entry, Explanation, Hit, MAX_TOP_K, Query, Visible};
+use gatewright_search::{Entry, Explanation, Hit, MAX_TOP_K, Query, SearchResult, Visible};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::{CodeCall, live_index};
+use crate::{
+    CodeCall,
+    live_index::{self, Current},
+    settings::Settings,
+    shapes::Shapes,
+};
 use browse::Page;
 
 /// Input of `codecall:search`.
@@ -53,69 +58,39 @@ impl CodeCall {
     pub(crate) async fn search(&self, input: SearchInput, caller: &Caller) -> Result<Value, String> {
         let registry = self.invoker.registry();
         registry.first_connections().await;
-        let (view, settings) = (registry.ready_view(caller).await, self.settings());
-        let in_code = |tool: &ToolEntry| settings.config.mode.in_code(tool);
-        #[expect(
-            clippy::cast_possible_truncation,
-            clippy::cast_sign_loss,
-            reason = "the schema bounds it to 1-100"
-        )]
-        let top_k = input.top_k.map(|top_k| top_k as usize);
-        let apps = input.filter.and_then(|filter| filter.app_ids);
-        let mut body = match (input.query.trim(), input.cursor.as_deref(), apps.as_deref()) {
-            ("", cursor, None) => browse::apps(&view, in_code, &Page::new("apps", top_k, cursor)?),
-            ("", cursor, Some(apps)) => {
-                browse::tools(&view, in_code, apps, &Page::new("tools", top_k, cursor)?)
-            }
-            (_, Some(_), _) => {
-                return Err(
-                    "/cursor: lists have pages, and searches do not; leave `query` out, or raise `topK`"
-                        .to_owned(),
-                );
-            }
-            (query, None, apps) => self.found(query, top_k, apps, caller, (&view, in_code)).await,
-        };
-        absent::note(&mut body, &view, apps.as_deref(), &settings);
-        Ok(body)
-    }
-
-    async fn found(
-        &self,
-        query: &str,
-        top_k: Option<usize>,
-        apps: Option<&[String]>,
-        caller: &Caller,
-        (view, in_code): (&View, impl Fn(&ToolEntry) -> bool + Sync),
-    ) -> Value {
-        let current = self.index.with_tools_of(self.invoker.registry().tools_version()).await;
-        let shown = |document: &str| tool_of(view, document).is_some_and(|tool| in_code(tool));
-        let mut query = Query::new(query)
-            .top_k(top_k.unwrap_or(DEFAULT_TOP_K))
-            .app_ids(apps)
-            .visible(Visible::By(&shown));
-        if let Some(threshold) = self.settings().config.embedding.similarity_threshold {
-            query = query.min_score(threshold);
+        let view = registry.ready_view(caller).await;
+        let is_query = !input.query.trim().is_empty();
+        if is_query && input.cursor.is_some() {
+            return Err("/cursor: lists have pages, and searches do not; leave `query` out, or raise `topK`"
+                .to_owned());
         }
-        let (found, status) = match self.semantic.search() {
-            Some(semantic) => {
-                let answer = semantic.search(&query).await;
-                (answer.result, self.semantic.status(Some(&answer.status)))
-            }
-            None => (current.index.search(&query), self.semantic.status(None)),
-        };
-        // A caller who says how many gets as many.
-        let least =
-            found.hits.first().filter(|_| top_k.is_none()).map_or(0.0, |best| best.score * WORTH_SHOWING);
-        let hits = found.hits.iter().filter(|found| found.score >= least).filter_map(|found| {
-            // Three decimals say all there is to say, and cost a model fewer tokens.
-            let score = (f64::from(found.score) * 1_000.0).round() / 1_000.0;
-            Some((&**tool_of(view, &found.name)?, score))
-        });
-        let mut body = json!({"tools": self.hits(hits, caller), "totalIndexed": found.total_indexed});
-        if let Some(status) = status {
-            body["indexStatus"] = status;
+        let lookup = Lookup::new(input, view, self.settings());
+        let (mut ranking, mut status) = (None, None);
+        if is_query {
+            let current = self.index.with_tools_of(registry.tools_version()).await;
+            (ranking, status) = match self.semantic.search() {
+                Some(semantic) => {
+                    let shown = |document: &str| lookup.shows(document);
+                    let answer = semantic.search(&lookup.query(&shown)).await;
+                    (Some(Ranking::Made(answer.result)), self.semantic.status(Some(&answer.status)))
+                }
+                None => (Some(Ranking::ByWords(current)), self.semantic.status(None)),
+            };
         }
-        body
+        let (shapes, caller) = (self.shapes.clone(), caller.clone());
+        // Every tool of the caller is looked at, and schemas are as long as their servers like.
+        off_thread(usize::MAX, move || {
+            let mut body = match ranking {
+                Some(ranking) => lookup.found(ranking, &shapes, &caller),
+                None => lookup.browse()?,
+            };
+            if let Some(status) = status {
+                body["indexStatus"] = status;
+            }
+            absent::note(&mut body, &lookup.view, lookup.apps.as_deref(), &lookup.settings);
+            Ok(body)
+        })
+        .await
     }
 
     /// The terms and fields that scored, for each hit that `caller` may see, when ranked by words.
@@ -150,6 +125,86 @@ impl CodeCall {
             Some((hit, by_tool_name(words)))
         });
         Some(explained.collect())
+    }
+}
+
+/// A search for a caller with this view.
+struct Lookup {
+    query: String,
+    cursor: Option<String>,
+    top_k: Option<usize>,
+    apps: Option<Vec<String>>,
+    view: View,
+    settings: Arc<Settings>,
+}
+
+/// The order of hits.
+enum Ranking {
+    /// As a semantic search has it.
+    Made(SearchResult),
+    /// As the words of this index have it.
+    ByWords(Arc<Current>),
+}
+
+impl Lookup {
+    fn new(input: SearchInput, view: View, settings: Arc<Settings>) -> Self {
+        #[expect(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            reason = "the schema bounds it to 1-100"
+        )]
+        let top_k = input.top_k.map(|top_k| top_k as usize);
+        let apps = input.filter.and_then(|filter| filter.app_ids);
+        Self { query: input.query, cursor: input.cursor, top_k, apps, view, settings }
+    }
+
+    fn in_code(&self, tool: &ToolEntry) -> bool {
+        self.settings.config.mode.in_code(tool)
+    }
+
+    /// Returns `true` if the caller may see the tool that a document is about.
+    fn shows(&self, document: &str) -> bool {
+        tool_of(&self.view, document).is_some_and(|tool| self.in_code(tool))
+    }
+
+    fn query<'q>(&'q self, shown: &'q (dyn Fn(&str) -> bool + Sync)) -> Query<'q> {
+        let query = Query::new(self.query.trim())
+            .top_k(self.top_k.unwrap_or(DEFAULT_TOP_K))
+            .app_ids(self.apps.as_deref())
+            .visible(Visible::By(shown));
+        match self.settings.config.embedding.similarity_threshold {
+            Some(threshold) => query.min_score(threshold),
+            None => query,
+        }
+    }
+
+    fn found(&self, ranking: Ranking, shapes: &Shapes, caller: &Caller) -> Value {
+        let found = match ranking {
+            Ranking::Made(result) => result,
+            Ranking::ByWords(current) => {
+                let shown = |document: &str| self.shows(document);
+                current.index.search(&self.query(&shown))
+            }
+        };
+        // A caller who says how many gets as many.
+        let first = found.hits.first().filter(|_| self.top_k.is_none());
+        let least = first.map_or(0.0, |best| best.score * WORTH_SHOWING);
+        let hits = found.hits.iter().filter(|found| found.score >= least).filter_map(|found| {
+            // Three decimals say all there is to say, and cost a model fewer tokens.
+            let score = (f64::from(found.score) * 1_000.0).round() / 1_000.0;
+            Some((&**tool_of(&self.view, &found.name)?, score))
+        });
+        json!({"tools": hit::hits(hits, shapes, caller), "totalIndexed": found.total_indexed})
+    }
+
+    fn browse(&self) -> Result<Value, String> {
+        let (cursor, in_code) = (self.cursor.as_deref(), |tool: &ToolEntry| self.in_code(tool));
+        match self.apps.as_deref() {
+            None => Ok(browse::apps(&self.view, in_code, &Page::new("apps", self.top_k, cursor)?)),
+            Some(apps) => {
+                Ok(browse::tools(&self.view, in_code, apps, &Page::new("tools", self.top_k, cursor)?))
+            }
+        }
     }
 }
 

@@ -1,5 +1,6 @@
 //! Searches over apps that come and go.
 
+use futures::FutureExt as _;
 use serde_json::{Value, json};
 
 use super::*;
@@ -299,4 +300,32 @@ async fn a_call_at_once_waits_for_the_first_connection_of_its_app() {
     let caller = anybody();
     let (found, ()) = tokio::join!(code_mode.invoker.find("crm:users_list", &caller), up);
     assert_eq!(&*found.unwrap().name, "crm:users_list");
+}
+
+#[tokio::test]
+async fn schemas_and_lists_are_looked_at_beside_the_threads_that_serve_requests() {
+    let code_mode = code_mode();
+    add(&code_mode, "crm").up(named(&["users_list"]), None);
+    let input = |input: Value| serde_json::from_value(input).unwrap();
+    for search in [json!({"query": "users list"}), json!({})] {
+        assert_eq!(self::search(&code_mode, search.clone()).await["totalIndexed"], 1);
+        assert!(code_mode.search(input(search), &anybody()).now_or_never().is_none());
+    }
+    let names = json!({"toolNames": ["crm:users_list"]});
+    assert!(code_mode.describe(serde_json::from_value(names).unwrap(), &anybody()).now_or_never().is_none());
+}
+
+#[tokio::test]
+async fn the_output_schema_of_a_tool_is_read_once() {
+    let code_mode = code_mode();
+    let output = json!({"type": "object", "required": ["result"],
+        "properties": {"result": {"type": "array", "items": {"type": "string"}}}});
+    let tool = json!({"name": "list", "inputSchema": {"type": "object"}, "outputSchema": output});
+    add(&code_mode, "crm").up(json!([tool]), None);
+    let view = code_mode.invoker.registry().ready_view(&anybody()).await;
+    let tool = view.shows("crm:list").unwrap();
+    let read = || code_mode.result_shape(tool, &anybody()).unwrap().schema;
+    let first = read();
+    assert_eq!(first["type"], "array");
+    assert!(Arc::ptr_eq(&first, &read()));
 }

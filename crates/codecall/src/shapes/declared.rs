@@ -19,7 +19,7 @@ const DEEPEST: usize = 32;
 
 /// The shape that `tool` declares, unless it says nothing.
 pub(crate) fn declared(tool: &ToolEntry) -> Option<ResultShape> {
-    let schema = tool.tool.output_schema.as_ref().and_then(as_scripts_see_it)?;
+    let schema = tool.output_read_once(as_scripts_see_it)?;
     Some(ResultShape { schema, observed: None, text: None })
 }
 

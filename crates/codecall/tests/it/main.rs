@@ -23,6 +23,8 @@ mod host_memory;
 #[cfg(test)]
 mod inputs;
 #[cfg(test)]
+mod listed_resources;
+#[cfg(test)]
 mod lost_lease;
 #[cfg(test)]
 mod modes;

@@ -206,3 +206,17 @@ async fn a_plan_whose_held_call_ended_without_an_answer_gets_an_error_that_it_ca
     assert_eq!(answer["result"], json!([1, "INPUT_EXPIRED"]), "{answer}");
     assert_eq!((older.begun.load(Ordering::SeqCst), asking.effects.load(Ordering::SeqCst)), (1, 1));
 }
+
+#[tokio::test]
+async fn questions_and_states_that_are_too_long_to_wait_with_are_errors_that_a_plan_can_catch() {
+    let (served, _, _) = served().await;
+    let ada = served.client("ada").await;
+    for tool in ["essay", "novel"] {
+        let script = format!(
+            "try {{ return await callTool('app:{tool}', {{}}) }} catch (error) {{ return [error.code, error.message] }}"
+        );
+        let said = ada.run(&script).await;
+        assert_eq!(said[0], "INPUT_REQUIRED", "{said}");
+        assert!(said[1].as_str().unwrap().contains("more than 65536 bytes"), "{said}");
+    }
+}

@@ -26,7 +26,7 @@ pub(crate) use super::asking::{User, asks, made};
 use super::support::Served;
 
 /// Tools: `effect` counts its calls, `ask` asks for a name and greets, `again` asks without end, `picture` is an image, `wait` asks for nothing but to be
-/// called again, `hold` waits until it is let go. The resource `book://page` asks, too; `book://cover` and the prompt `greet` do not.
+/// called again, `hold` waits until it is let go, `essay` asks at length, and `novel` has a long state. The resource `book://page` asks, too; `book://cover` and the prompt `greet` do not.
 #[derive(Clone, Default)]
 pub(crate) struct Asking {
     pub(crate) effects: Arc<AtomicUsize>,
@@ -52,7 +52,7 @@ impl ServerHandler for Asking {
         _: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
         let tool = |name: &str| json!({"name": name, "description": name, "inputSchema": {"type": "object"}});
-        let names = ["effect", "ask", "again", "picture", "wait", "hold"];
+        let names = ["effect", "ask", "again", "picture", "wait", "hold", "essay", "novel"];
         Ok(made(json!({"tools": names.map(tool)})))
     }
 
@@ -80,6 +80,8 @@ impl ServerHandler for Asking {
                 self.go.notified().await;
                 text("held")
             }
+            ("essay", _) => CallToolResponse::InputRequired(asks(&"Who? ".repeat(14_000), "asked")),
+            ("novel", _) => CallToolResponse::InputRequired(asks("Who?", &"x".repeat(70_000))),
             ("wait", Some("second")) => text("done"),
             ("wait", _) => CallToolResponse::InputRequired(made(
                 json!({"resultType": "input_required", "requestState": "second"}),

@@ -58,7 +58,7 @@ pub(crate) async fn show(
             return page(&state, StatusCode::SERVICE_UNAVAILABLE, NavItem::Runs, "Runs", unavailable(error));
         }
     };
-    let recorded = RecordedRun::read(&execution);
+    let recorded = RecordedRun::read(&execution).await;
     let number = params.call.parse().ok().filter(|number| *number > 0);
     if let (Ok(run), Some(number)) = (&recorded, number) {
         return one_call(&state, run, number);

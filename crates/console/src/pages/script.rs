@@ -78,7 +78,8 @@ async fn begin(
         }
         let execution = code_call.executions().open(&beginning.run, Reader::Operator).await;
         let execution = execution.map_err(|error| format!("The run cannot be read: {error}."))?;
-        let run = RecordedRun::read(&execution).map_err(|why| format!("The run cannot be read: {why}."))?;
+        let run =
+            RecordedRun::read(&execution).await.map_err(|why| format!("The run cannot be read: {why}."))?;
         let context = run.context().and_then(|context| serde_json::to_string_pretty(&context).ok());
         return Ok((Some(run.script().to_owned()), context));
     }

@@ -18,9 +18,9 @@ use rmcp::{
 use tokio::time::{Instant, timeout_at};
 
 use super::{
-    AnsweredLater, AnswersByRetry, AskedAtOnce, CannotAsk, MOST_QUESTIONS, MOST_ROUNDS, Questions, Unasked,
-    addresses, ask_client, can_answer,
-    desk::{HeldId, News, Outcome},
+    AnsweredLater, AnswersByRetry, AskedAtOnce, CannotAsk, MOST_QUESTION_BYTES, MOST_QUESTIONS, MOST_ROUNDS,
+    Questions, Unasked, addresses, ask_client, can_answer,
+    desk::{HeldId, News, Outcome, json_len},
     held::{CallKey, HeldCall, HeldCalls, NotHeld},
     kind::{answers_any, leads_to_web},
     outline,
@@ -217,6 +217,16 @@ impl Conversation<'_> {
         let requests = asks.input_requests.as_ref();
         if let Some(requests) = requests.filter(|requests| requests.len() > MOST_QUESTIONS) {
             return Err(unasked(outline(requests), CannotAsk::TooMany));
+        }
+        // A run of a script keeps them. The state of a saved plan within it is its journal.
+        let is_long = |bytes: usize| bytes > MOST_QUESTION_BYTES;
+        if waits
+            && self.is_remote
+            && (requests.is_some_and(|requests| is_long(json_len(requests)))
+                || asks.request_state.as_ref().is_some_and(|state| is_long(state.len())))
+        {
+            let asks = requests.map(outline).unwrap_or_default();
+            return Err(unasked(asks, CannotAsk::TooLong));
         }
         if let Some(requests) = requests
             && let Err(why) = requests.values().try_for_each(leads_to_web)

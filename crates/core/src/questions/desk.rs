@@ -292,7 +292,7 @@ impl Drop for TakenBack<'_> {
 }
 
 /// Bytes of a value as JSON.
-fn json_len(value: &impl serde::Serialize) -> usize {
+pub(super) fn json_len(value: &impl serde::Serialize) -> usize {
     struct Count(usize);
     impl std::io::Write for Count {
         fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {

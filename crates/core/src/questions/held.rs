@@ -64,9 +64,44 @@ impl ArgumentsDigest {
     }
 }
 
-/// The same digest as bytes, for whoever compares requests.
-pub fn arguments_digest(arguments: &JsonObject) -> [u8; 32] {
-    ArgumentsDigest::of(arguments).0
+/// A member of an object that is not built, for [`digest_of_parts`].
+#[derive(Debug, Clone, Copy)]
+#[expect(clippy::exhaustive_enums, reason = "whoever digests names every kind")]
+pub enum DigestPart<'v> {
+    /// `null`.
+    Null,
+    /// A boolean.
+    Bool(bool),
+    /// A text.
+    Text(&'v str),
+    /// An array of texts.
+    Texts(&'v [String]),
+    /// An object.
+    Object(&'v JsonObject),
+}
+
+/// The digest of the object with these members, by which requests are compared: it is not built, and its members may be in any order.
+pub fn digest_of_parts<const N: usize>(mut parts: [(&str, DigestPart<'_>); N]) -> [u8; 32] {
+    let mut digest = Sha256::new();
+    parts.sort_unstable_by_key(|(name, _)| *name);
+    digest.update(b"{");
+    for (name, part) in parts {
+        hash_text(name, &mut digest);
+        match part {
+            DigestPart::Null => digest.update(b"n"),
+            DigestPart::Bool(true) => digest.update(b"t"),
+            DigestPart::Bool(false) => digest.update(b"f"),
+            DigestPart::Text(text) => hash_text(text, &mut digest),
+            DigestPart::Texts(texts) => {
+                digest.update(b"[");
+                texts.iter().for_each(|text| hash_text(text, &mut digest));
+                digest.update(b"]");
+            }
+            DigestPart::Object(object) => hash_members(object, &mut digest),
+        }
+    }
+    digest.update(b"}");
+    digest.finalize().into()
 }
 
 fn hash_members(members: &JsonObject, digest: &mut Sha256) {
@@ -274,5 +309,27 @@ async fn keep(work: AppFuture<'static, Outcome>, desk: Arc<Desk>, held: Weak<Sha
                 let _ = left.changed().await;
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn the_digest_of_parts_is_that_of_the_object_that_they_make() {
+        let (names, object) = (["b".to_owned(), "a".to_owned()], json!({"z": [1, null], "a": {}}));
+        let whole = json!({"names": names, "script": "return 1", "object": object, "is": true, "no": false, "none": null});
+        let parts = [
+            ("script", DigestPart::Text("return 1")),
+            ("names", DigestPart::Texts(&names)),
+            ("none", DigestPart::Null),
+            ("object", DigestPart::Object(object.as_object().unwrap())),
+            ("is", DigestPart::Bool(true)),
+            ("no", DigestPart::Bool(false)),
+        ];
+        assert_eq!(digest_of_parts(parts), ArgumentsDigest::of(whole.as_object().unwrap()).0);
     }
 }

@@ -82,6 +82,15 @@ pub fn question_capabilities(has: ClientCapabilities) -> ClientCapabilities {
     only
 }
 
+/// Declares every kind of question in `capabilities`: a run waits until somebody can answer.
+pub fn declare_questions(capabilities: &mut ClientCapabilities) {
+    let elicitation = capabilities.elicitation.get_or_insert_default();
+    elicitation.form.get_or_insert_default();
+    elicitation.url.get_or_insert_default();
+    capabilities.sampling.get_or_insert_default();
+    capabilities.roots.get_or_insert_default();
+}
+
 /// The question that a request of a server is; none for other requests.
 pub(crate) fn question_of(request: ServerRequest) -> Option<InputRequest> {
     match request {

@@ -22,9 +22,9 @@ pub use call::{
 pub use client::ask_client;
 pub(crate) use conversation::{Answers, Asking, Conversation, Response, Unanswered};
 pub(crate) use desk::HeldId;
-pub use held::arguments_digest;
 pub(crate) use held::{ArgumentsDigest, CallKey, HeldCalls};
-pub use kind::{can_answer, is_web_address, outline, question_capabilities};
+pub use held::{DigestPart, digest_of_parts};
+pub use kind::{can_answer, declare_questions, is_web_address, outline, question_capabilities};
 pub(crate) use repetitions::Repetitions;
 pub use unasked::{CannotAsk, Unasked};
 
@@ -32,5 +32,7 @@ pub use unasked::{CannotAsk, Unasked};
 pub const MOST_ROUNDS: usize = 10;
 /// Questions that one call may ask in all.
 pub const MOST_QUESTIONS: usize = 64;
+/// Bytes of the questions that one call of a script may ask at once, and of the state that comes with them: a run keeps both while it waits.
+pub const MOST_QUESTION_BYTES: usize = 64 * 1024;
 /// Questions that a server may ask with requests during one call, and that are open at once.
 pub const MOST_OPEN: usize = 16;

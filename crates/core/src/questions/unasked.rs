@@ -33,6 +33,9 @@ pub enum CannotAsk {
     /// The call has asked [`MOST_QUESTIONS`](super::MOST_QUESTIONS) questions.
     #[error("it has asked {} questions already, or asks more than that", super::MOST_QUESTIONS)]
     TooMany,
+    /// The questions of a call of a script, or the state beside them, have more than [`MOST_QUESTION_BYTES`](super::MOST_QUESTION_BYTES) bytes.
+    #[error("its questions or its state have more than {} bytes", super::MOST_QUESTION_BYTES)]
+    TooLong,
     /// The request is none of those during which a server may ask.
     #[error("a server may ask only while it works on a tool, a resource or a prompt")]
     NoCall,
@@ -68,7 +71,7 @@ impl CannotAsk {
             Self::TimedOut(_) => ("CALLER_TIMED_OUT", self.to_string()),
             Self::CallOver => ("CALL_OVER", self.to_string()),
             Self::NoCall | Self::Address => ("CALLER_CANNOT_BE_ASKED", self.to_string()),
-            Self::Busy | Self::Rounds | Self::TooMany => ("CALLER_BUSY", self.to_string()),
+            Self::Busy | Self::Rounds | Self::TooMany | Self::TooLong => ("CALLER_BUSY", self.to_string()),
             Self::Declined => ("CALLER_DECLINED", self.to_string()),
             Self::BadAnswer => ("CALLER_BAD_ANSWER", self.to_string()),
         };
@@ -108,6 +111,7 @@ impl std::fmt::Display for Unasked {
             | CannotAsk::BadAnswer
             | CannotAsk::Rounds
             | CannotAsk::TooMany
+            | CannotAsk::TooLong
             | CannotAsk::NoCall
             | CannotAsk::Address
             | CannotAsk::CallOver => Ok(()),

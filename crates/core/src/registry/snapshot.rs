@@ -291,6 +291,7 @@ fn tool_entry(
         common,
         owner: entry.clone(),
         version: OnceLock::new(),
+        read_output: OnceLock::new(),
     })
 }
 

@@ -116,7 +116,7 @@ async fn find(id: &str, config: &Config) -> anyhow::Result<Execution> {
 async fn recorded(id: &str, file: &Path) -> anyhow::Result<(RecordedRun, WorkerConfig)> {
     let config = config(file)?;
     let execution = find(id, &config).await?;
-    let run = RecordedRun::read(&execution).map_err(|why| BadConfig(why.to_string()))?;
+    let run = RecordedRun::read(&execution).await.map_err(|why| BadConfig(why.to_string()))?;
     Ok((run, config.codecall.worker))
 }
 
