@@ -118,7 +118,9 @@ pub use questions::{
     question_capabilities,
 };
 pub use records::{MemoryRecords, NewRecord, RecordsError, RecordsFuture, SharedRecords};
-pub use registry::{AppEntry, AppOptions, Change, Notice, Owned, Registry, SharedUri, Snapshot};
+pub use registry::{
+    AppEntry, AppOptions, Change, Notice, Owned, Registry, ResourceUpdate, SharedUri, Snapshot,
+};
 pub use reshape::{Contradiction, contradictions};
 pub use schema::{BrokenRule, InputProblem, InputSchema, LeftOut, SchemaMode, pattern_instructions};
 pub use secret::Secret;

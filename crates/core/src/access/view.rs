@@ -375,8 +375,13 @@ impl View {
         fits: impl Fn(&Owned<T>) -> bool,
     ) -> HashSet<&'v str> {
         let snapshots = std::iter::once(&*self.shared).chain(self.own.iter().map(|own| &own.items));
-        let all = snapshots.flat_map(|snapshot| items(snapshot).iter());
-        all.filter(|item| fits(item)).map(|item| &*item.owner.id).collect()
+        let mut owners = HashSet::new();
+        for item in snapshots.flat_map(|snapshot| items(snapshot)) {
+            if !owners.contains(&*item.owner.id) && fits(item) {
+                owners.insert(&*item.owner.id);
+            }
+        }
+        owners
     }
 
     /// The app of the configuration's first place keeps a key that several have; the others get their app in front of it.

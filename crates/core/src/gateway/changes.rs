@@ -1,23 +1,20 @@
 //! Telling clients what changed: `list_changed` and resource updates, in both eras.
 
-use std::{
-    collections::HashMap,
-    sync::{Arc, PoisonError},
-};
+use std::sync::{Arc, PoisonError};
 
 use rmcp::{
     ErrorData, RoleServer,
     model::{ErrorCode, ResourceUpdatedNotificationParam},
     service::{Peer, SubscriptionContext},
 };
-use tokio::sync::broadcast::error::RecvError;
+use tokio::sync::broadcast::{Receiver, error::RecvError};
 
 use super::{
     Gateway,
-    subscriptions::{Follow, Topic, check_room},
+    subscriptions::{Follow, Followed, Topic},
 };
 use crate::{
-    Caller, Change, Notice, Registry,
+    Caller, Change, Notice, Registry, ResourceUpdate,
     content::{check_length, not_found, refused_or_busy},
 };
 
@@ -63,10 +60,10 @@ impl Gateway {
     pub(super) async fn follow_resource(&self, uri: String, caller: &Caller) -> Result<(), ErrorData> {
         let followed = || self.session.followed.lock().unwrap_or_else(PoisonError::into_inner);
         // Before an app is asked, and again for those that were added meanwhile.
-        check_room(followed().keys().map(String::as_str), &uri)?;
+        followed().check_room(&uri)?;
         let follow = self.follow(&uri, caller).await?;
         let mut followed = followed();
-        check_room(followed.keys().map(String::as_str), &uri)?;
+        followed.check_room(&uri)?;
         followed.insert(uri, follow);
         Ok(())
     }
@@ -77,33 +74,32 @@ impl Gateway {
 
     /// Sends changes that concern `caller` to one session of the older era until it ends.
     pub(super) fn announce_changes(&self, peer: Peer<RoleServer>, caller: Caller) {
-        let mut changes = self.shared.registry.changes();
         let registry = self.shared.registry.clone();
+        let mut news = News::of(&registry);
         let (ended, followed) = (self.session.this.ended().clone(), Arc::downgrade(&self.session.followed));
         tokio::spawn(async move {
             loop {
-                let notice = tokio::select! {
-                    notice = changes.recv() => notice,
+                let told = tokio::select! {
+                    told = news.next(&caller) => told,
                     () = ended.cancelled() => return,
                 };
-                let change = match notice {
-                    Ok(Notice { audience, .. }) if !audience.includes(&caller) => continue,
-                    Ok(Notice { change, .. }) => change,
-                    Err(RecvError::Lagged(_)) => Change::Tools,
-                    Err(RecvError::Closed) => return,
-                };
-                let sent = match change {
-                    Change::Tools => peer.notify_tool_list_changed().await,
-                    Change::Resources => peer.notify_resource_list_changed().await,
-                    Change::Prompts => peer.notify_prompt_list_changed().await,
-                    Change::ResourceUpdated { app, uri } => {
-                        let Some(followed) = followed.upgrade() else { return };
-                        let heard =
-                            heard(&followed.lock().unwrap_or_else(PoisonError::into_inner), &app, &uri);
-                        let Some(public) = heard.filter(|uri| may_still_read(&registry, &caller, uri)) else {
-                            continue;
-                        };
-                        peer.notify_resource_updated(ResourceUpdatedNotificationParam::new(public)).await
+                let sent = match told {
+                    None => return,
+                    Some(Told::Changed(Change::Tools)) => peer.notify_tool_list_changed().await,
+                    Some(Told::Changed(Change::Resources)) => peer.notify_resource_list_changed().await,
+                    Some(Told::Changed(Change::Prompts)) => peer.notify_prompt_list_changed().await,
+                    Some(Told::Updated(update)) => {
+                        let heard = followed.upgrade().map(|followed| {
+                            followed.lock().unwrap_or_else(PoisonError::into_inner).heard(update.as_ref())
+                        });
+                        let Some(heard) = heard else { return };
+                        let mut sent = Ok(());
+                        for public in heard.into_iter().filter(|uri| may_still_read(&registry, &caller, uri))
+                        {
+                            let params = ResourceUpdatedNotificationParam::new(public);
+                            sent = sent.and(peer.notify_resource_updated(params).await);
+                        }
+                        sent
                     }
                 };
                 if sent.is_err() {
@@ -119,50 +115,81 @@ impl Gateway {
         caller: Caller,
         context: SubscriptionContext,
     ) -> Result<(), ErrorData> {
-        let mut changes = self.shared.registry.changes();
-        let mut followed = HashMap::new();
+        let mut news = News::of(&self.shared.registry);
+        let mut followed = Followed::default();
         for uri in context.accepted().resource_subscriptions.iter().flatten() {
-            check_room(followed.keys().map(String::as_str), uri)?;
+            followed.check_room(uri)?;
             check_length(uri)?;
             match self.follow(uri, &caller).await {
-                Ok(follow) => drop(followed.insert(uri.clone(), follow)),
+                Ok(follow) => followed.insert(uri.clone(), follow),
                 Err(error) if error.code == ErrorCode::INVALID_REQUEST => return Err(error),
                 Err(error) => tracing::info!(error = %error.message, "a resource cannot be followed"),
             }
         }
         let sink = context.sink();
         loop {
-            let notice = tokio::select! {
-                notice = changes.recv() => notice,
+            let told = tokio::select! {
+                told = news.next(&caller) => told,
                 () = context.cancelled() => return Ok(()),
                 () = self.shared.stop.cancelled() => return Ok(()),
             };
-            let change = match notice {
-                Ok(Notice { audience, .. }) if !audience.includes(&caller) => continue,
-                Ok(Notice { change, .. }) => change,
-                Err(RecvError::Lagged(_)) => Change::Tools,
-                Err(RecvError::Closed) => return Ok(()),
-            };
             // What the client did not ask for is refused by the sink, which is right; a closed stream ends above.
-            let _ = match change {
-                Change::Tools => sink.notify_tool_list_changed().await,
-                Change::Resources => sink.notify_resource_list_changed().await,
-                Change::Prompts => sink.notify_prompt_list_changed().await,
-                Change::ResourceUpdated { app, uri } => {
-                    let public = heard(&followed, &app, &uri);
-                    match public.filter(|uri| may_still_read(&self.shared.registry, &caller, uri)) {
-                        Some(public) => sink.notify_resource_updated(public).await,
-                        None => Ok(()),
+            let _ = match told {
+                None => return Ok(()),
+                Some(Told::Changed(Change::Tools)) => sink.notify_tool_list_changed().await,
+                Some(Told::Changed(Change::Resources)) => sink.notify_resource_list_changed().await,
+                Some(Told::Changed(Change::Prompts)) => sink.notify_prompt_list_changed().await,
+                Some(Told::Updated(update)) => {
+                    let heard = followed.heard(update.as_ref()).into_iter();
+                    for public in heard.filter(|uri| may_still_read(&self.shared.registry, &caller, uri)) {
+                        let _ = sink.notify_resource_updated(public).await;
                     }
+                    Ok(())
                 }
             };
         }
     }
 }
 
-/// The URI by which a listener asked for what an app calls `uri`.
-fn heard(followed: &HashMap<String, Follow>, app: &str, uri: &str) -> Option<String> {
-    followed.iter().find(|(_, follow)| follow.hears(app, uri)).map(|(public, _)| public.clone())
+/// A change that concerns a caller.
+enum Told {
+    Changed(Change),
+    /// The content of a resource; `None` if updates were missed, which may be of any.
+    Updated(Option<ResourceUpdate>),
+}
+
+/// All changes, as one listener hears them.
+struct News {
+    changes: Receiver<Notice>,
+    updates: Receiver<ResourceUpdate>,
+}
+
+impl News {
+    fn of(registry: &Registry) -> Self {
+        Self { changes: registry.changes(), updates: registry.updates() }
+    }
+
+    /// Waits for the next change that concerns `caller`; `None` when there will be none.
+    async fn next(&mut self, caller: &Caller) -> Option<Told> {
+        loop {
+            tokio::select! {
+                notice = self.changes.recv() => match notice {
+                    Ok(Notice { change, audience }) if audience.includes(caller) => {
+                        return Some(Told::Changed(change));
+                    }
+                    Ok(_) => {}
+                    Err(RecvError::Lagged(_)) => return Some(Told::Changed(Change::Tools)),
+                    Err(RecvError::Closed) => return None,
+                },
+                update = self.updates.recv() => match update {
+                    Ok(update) if update.audience.includes(caller) => return Some(Told::Updated(Some(update))),
+                    Ok(_) => {}
+                    Err(RecvError::Lagged(_)) => return Some(Told::Updated(None)),
+                    Err(RecvError::Closed) => return None,
+                },
+            }
+        }
+    }
 }
 
 /// Scopes and policies of the configuration may have changed since the resource was first followed.

@@ -22,7 +22,7 @@ pub use client::shed_unused;
 pub use log_levels::SessionLogLevel;
 pub use unknown::METHODS;
 
-use std::sync::{Arc, OnceLock, atomic::AtomicU8};
+use std::sync::{Arc, Mutex, OnceLock, atomic::AtomicU8};
 
 use rmcp::{
     ErrorData, RoleServer,
@@ -84,7 +84,7 @@ pub struct Gateway {
 struct Session {
     /// Rank of the least severe log level wanted.
     log_level: AtomicU8,
-    followed: Followed,
+    followed: Arc<Mutex<Followed>>,
     /// The principal of all its requests, for a connection that belongs to one.
     principal: Option<Arc<Principal>>,
     /// The caller of `initialize`, whose access mode the session keeps.

@@ -1,13 +1,13 @@
 //! Resources that clients subscribed to: each is followed once at its app, whatever the number of listeners.
 
 use std::{
-    collections::HashMap,
+    collections::{HashMap, hash_map::Entry},
     sync::{Arc, Mutex, MutexGuard, PoisonError, Weak},
 };
 
 use rmcp::ErrorData;
 
-use crate::{Audience, Caller, Permitted, access::SubscribedItem};
+use crate::{Audience, Caller, Permitted, ResourceUpdate, access::SubscribedItem};
 
 /// A resource of one app as one audience sees it. The app is asked to follow it once.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -19,6 +19,10 @@ pub(super) struct Topic {
 }
 
 impl Topic {
+    fn key(&self) -> (Arc<str>, Arc<str>) {
+        (self.app.clone(), self.uri.as_str().into())
+    }
+
     pub(super) fn of(item: &Permitted<SubscribedItem>) -> Self {
         Self { app: item.app_id().clone(), uri: item.local().to_owned(), audience: item.audience() }
     }
@@ -42,13 +46,6 @@ pub(super) struct SubscriptionTable(Mutex<HashMap<Topic, FollowedResource>>);
 pub(super) struct Follow {
     table: Weak<SubscriptionTable>,
     topic: Topic,
-}
-
-impl Follow {
-    /// Returns `true` if this follows what `app` calls `uri`.
-    pub(super) fn hears(&self, app: &str, uri: &str) -> bool {
-        *self.topic.app == *app && self.topic.uri == uri
-    }
 }
 
 impl SubscriptionTable {
@@ -107,31 +104,99 @@ impl Drop for Follow {
     }
 }
 
-/// The resources a session follows, by the URI it asked for.
-pub(super) type Followed = Arc<Mutex<HashMap<String, Follow>>>;
-
 /// Most resources that one session or stream follows.
 pub(super) const MOST_FOLLOWED: usize = 1_000;
 /// Most bytes of their URIs, each of which is kept several times.
 const MOST_FOLLOWED_BYTES: usize = 256 * 1024;
 
-/// Refuses to follow `uri` besides those that are followed.
-pub(super) fn check_room<'u>(
-    mut followed: impl Iterator<Item = &'u str>,
-    uri: &str,
-) -> Result<(), ErrorData> {
-    let sum = |(count, bytes), followed: &str| {
-        // One that is followed already takes no more room.
-        (followed != uri).then(|| (count + 1, bytes + followed.len()))
-    };
-    match followed.try_fold((1, uri.len()), sum) {
-        Some((count, bytes)) if count > MOST_FOLLOWED || bytes > MOST_FOLLOWED_BYTES => {
-            let message = format!(
-                "too many resources are followed: {MOST_FOLLOWED}, or {MOST_FOLLOWED_BYTES} bytes of URIs, are the limit of one \
-                 session or stream; end subscriptions that are not needed"
-            );
-            Err(ErrorData::invalid_request(message, None))
+/// The resources that one session or stream follows, by the URI it asked for.
+#[derive(Debug, Default)]
+pub(super) struct Followed {
+    follows: HashMap<String, Follow>,
+    /// The same URIs, by app and the app's own URI.
+    asked: HashMap<(Arc<str>, Arc<str>), Vec<String>>,
+    bytes: usize,
+}
+
+impl Followed {
+    /// Checks that there is room for `uri` besides those that are followed. One that is followed already takes no more room.
+    pub(super) fn check_room(&self, uri: &str) -> Result<(), ErrorData> {
+        let is_full = self.follows.len() >= MOST_FOLLOWED || self.bytes + uri.len() > MOST_FOLLOWED_BYTES;
+        if !is_full || self.follows.contains_key(uri) {
+            return Ok(());
         }
-        _ => Ok(()),
+        let message = format!(
+            "too many resources are followed: {MOST_FOLLOWED}, or {MOST_FOLLOWED_BYTES} bytes of URIs, are the limit of one \
+             session or stream; end subscriptions that are not needed"
+        );
+        Err(ErrorData::invalid_request(message, None))
+    }
+
+    /// Adds a resource that was asked for as `uri`, in place of another one of this URI.
+    pub(super) fn insert(&mut self, uri: String, follow: Follow) {
+        // Dropped at the end: a resource that both follow is followed all the time.
+        let _before = self.remove(&uri);
+        self.bytes += uri.len();
+        self.asked.entry(follow.topic.key()).or_default().push(uri.clone());
+        self.follows.insert(uri, follow);
+    }
+
+    /// Takes out the resource that was asked for as `uri`.
+    pub(super) fn remove(&mut self, uri: &str) -> Option<Follow> {
+        let follow = self.follows.remove(uri)?;
+        self.bytes -= uri.len();
+        if let Entry::Occupied(mut asked) = self.asked.entry(follow.topic.key()) {
+            asked.get_mut().retain(|asked| asked != uri);
+            if asked.get().is_empty() {
+                asked.remove();
+            }
+        }
+        Some(follow)
+    }
+
+    /// The URIs by which the resource of `update` was asked for; without one, all of them.
+    pub(super) fn heard(&self, update: Option<&ResourceUpdate>) -> Vec<String> {
+        match update {
+            Some(update) => {
+                self.asked.get(&(update.app.clone(), update.uri.clone())).cloned().unwrap_or_default()
+            }
+            None => self.follows.keys().cloned().collect(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_update_is_heard_under_each_uri_that_was_asked_for_until_it_is_not_followed_any_more() {
+        let follow = |app: &str, uri: &str| Follow {
+            table: Weak::new(),
+            topic: Topic { app: app.into(), uri: uri.into(), audience: Audience::Everyone },
+        };
+        let update = |app: &str, uri: &str| ResourceUpdate {
+            app: app.into(),
+            uri: uri.into(),
+            audience: Audience::Everyone,
+        };
+        let mut followed = Followed::default();
+        for (asked, app, uri) in [
+            ("x://1", "a", "x://1"),
+            ("a:x://1", "a", "x://1"),
+            ("x://2", "a", "x://2"),
+            ("x://1", "a", "x://1"),
+        ] {
+            followed.insert(asked.to_owned(), follow(app, uri));
+        }
+        let one = update("a", "x://1");
+        let mut heard = followed.heard(Some(&one));
+        heard.sort_unstable();
+        assert_eq!((heard, followed.heard(None).len()), (vec!["a:x://1".to_owned(), "x://1".to_owned()], 3));
+        assert!(followed.heard(Some(&update("b", "x://1"))).is_empty());
+        assert!(followed.remove("x://1").is_some() && followed.remove("x://1").is_none());
+        assert_eq!(followed.heard(Some(&one)), ["a:x://1"]);
+        assert!(followed.remove("a:x://1").is_some() && followed.remove("x://2").is_some());
+        assert_eq!((followed.bytes, followed.asked.len()), (0, 0));
     }
 }

@@ -47,13 +47,6 @@ pub enum Change {
     Resources,
     /// Prompts.
     Prompts,
-    /// The content of a resource.
-    ResourceUpdated {
-        /// Id of the app.
-        app: Arc<str>,
-        /// The app's own URI.
-        uri: Arc<str>,
-    },
 }
 
 /// A change, and whom it concerns.
@@ -61,6 +54,17 @@ pub enum Change {
 pub struct Notice {
     /// The change.
     pub change: Change,
+    /// For whom. Nobody else is told.
+    pub audience: Audience,
+}
+
+/// A change of the content of a resource, and whom it concerns.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ResourceUpdate {
+    /// Id of the app.
+    pub app: Arc<str>,
+    /// The app's own URI.
+    pub uri: Arc<str>,
     /// For whom. Nobody else is told.
     pub audience: Audience,
 }
@@ -75,6 +79,8 @@ pub struct Registry {
     endpoints: Arc<Endpoints>,
     pins: PinBook,
     changes: broadcast::Sender<Notice>,
+    /// Apart from changes of lists: whoever misses one of many updates has missed no change of a list.
+    updates: broadcast::Sender<ResourceUpdate>,
     /// Told of each new snapshot.
     rebuilt: watch::Sender<()>,
     tools_version: AtomicU64,
@@ -100,6 +106,7 @@ impl Registry {
             endpoints: Arc::default(),
             pins: PinBook::default(),
             changes: broadcast::channel(256).0,
+            updates: broadcast::channel(256).0,
             rebuilt: watch::channel(()).0,
             tools_version: AtomicU64::new(0),
             stop: CancellationToken::new(),
@@ -164,9 +171,14 @@ impl Registry {
         tools
     }
 
-    /// Changes from now on.
+    /// Changes of lists from now on.
     pub fn changes(&self) -> broadcast::Receiver<Notice> {
         self.changes.subscribe()
+    }
+
+    /// Changes of resources that somebody follows from now on.
+    pub fn updates(&self) -> broadcast::Receiver<ResourceUpdate> {
+        self.updates.subscribe()
     }
 
     /// Tells of each new snapshot, whatever differs in it.
@@ -303,8 +315,7 @@ impl Registry {
             let Some(entry) = apps.iter().find(|app| Arc::ptr_eq(&app.app, &entry.app)) else { return };
             match event {
                 Ok(AppEvent::ResourceUpdated(uri, audience)) => {
-                    let change = Change::ResourceUpdated { app: entry.id.clone(), uri };
-                    let _ = self.changes.send(Notice { change, audience });
+                    let _ = self.updates.send(ResourceUpdate { app: entry.id.clone(), uri, audience });
                 }
                 Ok(AppEvent::Changed(Audience::Everyone)) => {
                     heard.log_health(entry);
@@ -315,7 +326,10 @@ impl Registry {
                 }
                 Err(broadcast::error::RecvError::Lagged(_)) => {
                     heard.log_health(entry);
-                    self.rebuild(&apps);
+                    // What was missed may have been updates of resources only.
+                    if !self.snapshot.load().has_current(entry) {
+                        self.rebuild(&apps);
+                    }
                     for audience in self.personal.audiences(&entry.id) {
                         self.sync(entry, &audience);
                     }
@@ -372,6 +386,7 @@ impl Registry {
         new.prefixes = prefixes;
         new.apps = apps.to_vec();
         new.starting = starting;
+        new.catalogs = catalogs.into_iter().map(|(entry, catalog)| (entry.id.clone(), catalog)).collect();
         new.personal = apps.iter().filter(|app| app.app.per_caller().is_some()).cloned().collect();
         let differs = new.differs(&old);
         self.snapshot.store(Arc::new(new));

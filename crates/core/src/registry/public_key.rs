@@ -26,6 +26,8 @@ pub(crate) trait PublicKey: Clone {
     }
     /// `true` for items that are named by a URI.
     const HAS_URI: bool;
+    /// Items of one app that are offered.
+    const MOST_OF_APP: usize = usize::MAX;
     /// Checks its names.
     ///
     /// # Errors
@@ -105,6 +107,9 @@ impl PublicKey for ResourceTemplate {
     }
 
     const HAS_URI: bool = true;
+
+    /// Each URI that is read, followed or completed is compared with all templates.
+    const MOST_OF_APP: usize = 2_000;
 
     fn check(&self) -> Result<(), String> {
         check_uri(&self.uri_template, &self.name)

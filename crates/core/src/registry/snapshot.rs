@@ -17,9 +17,9 @@ use super::{
     public_key::PublicKey,
 };
 use crate::{
-    Catalog, CatalogFinding, InputSchema, Pins, ToolEntry, ToolMeta, ToolNames,
+    AppHealth, Catalog, CatalogFinding, InputSchema, Pins, ToolEntry, ToolMeta, ToolNames,
     listable::{MOST_FINDINGS, note},
-    names::{clipped, underscore},
+    names::underscore,
     tool_settings::listed,
 };
 
@@ -70,6 +70,8 @@ pub struct Snapshot {
     pub(super) prefixes: Arc<Prefixes>,
     /// Apps that were making their first connection, and how long to wait for each.
     pub(super) starting: Vec<(AppEntry, Instant)>,
+    /// The catalogs of apps that were up.
+    pub(super) catalogs: HashMap<Arc<str>, Arc<Catalog>>,
 }
 
 /// Findings by the id of their app.
@@ -94,6 +96,13 @@ impl Snapshot {
     /// An app by id.
     pub fn app(&self, id: &str) -> Option<&AppEntry> {
         self.apps.iter().find(|app| &*app.id == id)
+    }
+
+    /// Returns `true` if the app of `entry` is up with the catalog that this was made of.
+    pub(super) fn has_current(&self, entry: &AppEntry) -> bool {
+        let known = self.catalogs.get(&entry.id);
+        entry.app.health() == AppHealth::Up
+            && known.is_some_and(|known| Arc::ptr_eq(known, &entry.app.catalog()))
     }
 
     pub(crate) fn find<'s, T>(
@@ -146,8 +155,10 @@ pub(super) fn build(
         for offered in all {
             let tool = &offered.tool;
             if let Some(other) = prefixes.other_owner(entry, &tool.name) {
-                tracing::warn!(tool.name = clipped(&tool.name), app.id = %entry.id, other = %other,
-                    "an app with `prefix: false` offers a tool whose name begins with the id of another app; it is left out. Set `prefix: true` for it");
+                let problem = format!(
+                    "its name begins with the id of another app, `{other}`, and would pass for one of that app; set `prefix: true`"
+                );
+                note(found, CatalogFinding::left_out(&tool.name, problem));
                 continue;
             }
             let name = if entry.options.prefix {
@@ -156,8 +167,11 @@ pub(super) fn build(
                 tool.name.to_string()
             };
             if let Some((other, ..)) = tools.get(&name) {
-                tracing::warn!(tool.name = %name, app.id = %entry.id, other = %other.id,
-                    "two apps offer a tool of this name; the first one keeps it. Set `prefix: true` for one of them");
+                let problem = format!(
+                    "the app `{}`, which comes first in the configuration, offers a tool of this name as well; set `prefix: true` for one of them",
+                    other.id
+                );
+                note(found, CatalogFinding::left_out(&tool.name, problem));
                 continue;
             }
             let common = beginning_of(description(tool), &common).unwrap_or(0);
@@ -224,25 +238,41 @@ impl Kept<'_> {
         note(found, CatalogFinding::left_out(item.key(), problem));
         false
     }
+
+    /// Notes that `item` of `entry`, and those behind it, are not offered.
+    fn ends_at<T: PublicKey>(&mut self, entry: &AppEntry, item: &T) {
+        let problem =
+            format!("it and those behind it are left out: {} of one app are the limit", T::MOST_OF_APP);
+        let found = self.findings.entry(entry.id.clone()).or_default();
+        note(found, CatalogFinding::left_out(item.key(), problem));
+    }
 }
 
 fn description(tool: &rmcp::model::Tool) -> &str {
     tool.description.as_deref().unwrap_or_default()
 }
 
-/// The underscore spelling of `name`: at most 64 characters, and no other tool's.
+/// The underscore spelling of `name`: at most 64 characters, and no other tool's. One that is taken ends with digits of a hash of the name, which
+/// are the same in each snapshot and instance, and are found at once however many tools share a beginning.
 fn free_spelling(name: &str, taken: impl Fn(&str) -> bool) -> String {
     const LONGEST: usize = 64;
+    const DIGITS: usize = 8;
     let mut base = underscore(name);
     base.truncate(LONGEST);
-    let mut candidate = base.clone();
-    let mut number = 2;
-    while taken(&candidate) {
-        let suffix = format!("_{number}");
-        candidate = format!("{}{suffix}", &base[..base.len().min(LONGEST - suffix.len())]);
-        number += 1;
+    if !taken(&base) {
+        return base;
     }
-    candidate
+    base.truncate(LONGEST - DIGITS - 1);
+    let mut hash = Sha256::digest(name);
+    loop {
+        let digits =
+            hash.iter().take(DIGITS / 2).fold(0_u32, |digits, byte| (digits << 8) | u32::from(*byte));
+        let candidate = format!("{base}_{digits:0DIGITS$x}");
+        if !taken(&candidate) {
+            return candidate;
+        }
+        hash = Sha256::digest(hash);
+    }
 }
 
 /// A known entry when nothing about the tool differs.
@@ -314,10 +344,15 @@ fn owned<T: PublicKey>(
     // The apps of each key, in the order of the configuration.
     let mut owners: HashMap<&str, Vec<&Arc<str>>> = HashMap::new();
     for (entry, catalog) in apps {
+        let entry: &AppEntry = entry;
+        let most = offered.len().saturating_add(T::MOST_OF_APP);
         for item in items(catalog) {
-            let entry: &AppEntry = entry;
             if !kept.keeps(entry, item) {
                 continue;
+            }
+            if offered.len() == most {
+                kept.ends_at(entry, item);
+                break;
             }
             offered.push((entry, item));
             let owners = owners.entry(item.key()).or_default();
@@ -352,4 +387,34 @@ fn owned<T: PublicKey>(
         }
     }
     all.into_values().collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::Cell;
+
+    use super::*;
+
+    #[test]
+    fn tools_of_one_beginning_get_a_spelling_each_after_two_looks_at_most_and_keep_it() {
+        let looks = Cell::new(0);
+        let spell = |names: &[String]| {
+            let mut taken: HashSet<String> = HashSet::new();
+            for name in names {
+                let spelling = free_spelling(name, |candidate| {
+                    looks.set(looks.get() + 1);
+                    taken.contains(candidate)
+                });
+                assert!(spelling.len() <= 64 && taken.insert(spelling), "{name}");
+            }
+            taken
+        };
+        let mut names: Vec<String> = (0..3_000).map(|n| format!("x:{}{n}", "a".repeat(70))).collect();
+        let all = spell(&names);
+        assert!(all.len() == 3_000 && looks.get() <= 6_000, "{}", looks.get());
+        // Without a tool in the middle, and in another instance, the others are spelt as before.
+        names.remove(1_500);
+        assert_eq!(spell(&names).difference(&all).count(), 0);
+        assert_eq!(free_spelling("x:a.b", |_| false), "x_a_b");
+    }
 }

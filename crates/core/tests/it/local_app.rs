@@ -3,6 +3,7 @@
 use std::{sync::Arc, time::Duration};
 
 use gatewright_core::{App, AppOptions, Audience, Change, LocalApp, Registry, ToolNames};
+use tokio::sync::broadcast::error::RecvError;
 
 use crate::support::Handler;
 
@@ -37,11 +38,12 @@ async fn underscore_names_that_would_collide_stay_apart() {
         &[("a", &a, AppOptions::default()), ("a_b", &b, AppOptions::default())],
     )
     .await;
+    // The second one ends with digits of a hash of `a_b:c`.
     let names = names(&registry);
-    assert_eq!(names, ["a_b_c", "a_b_c_2"]);
+    assert_eq!(names, ["a_b_c", "a_b_c_b42d7d0b"]);
     let snapshot = registry.operator_snapshot();
     assert_eq!(&*snapshot.tool("a_b_c").unwrap().name, "a:b_c");
-    assert_eq!(&*snapshot.tool("a_b_c_2").unwrap().name, "a_b:c");
+    assert_eq!(&*snapshot.tool("a_b_c_b42d7d0b").unwrap().name, "a_b:c");
 }
 
 #[tokio::test]
@@ -50,7 +52,10 @@ async fn without_prefix_the_first_app_keeps_a_shared_name() {
     let plain = AppOptions { prefix: false, ..AppOptions::default() };
     let registry = registry(ToolNames::Colon, &[("a", &a, plain.clone()), ("b", &b, plain)]).await;
     assert_eq!(names(&registry), ["only_a", "same"]);
-    assert_eq!(&*registry.operator_snapshot().tool("same").unwrap().app_id, "a");
+    let snapshot = registry.operator_snapshot();
+    assert_eq!(&*snapshot.tool("same").unwrap().app_id, "a");
+    let [left_out] = snapshot.findings("b") else { panic!("{:?}", snapshot.findings("b")) };
+    assert!(left_out.item == "same" && left_out.problem.contains("`a`"), "{left_out:?}");
 }
 
 #[tokio::test]
@@ -75,6 +80,7 @@ async fn without_prefix_no_app_offers_names_that_begin_with_the_id_of_another() 
         assert_eq!(owners, expected);
         assert_eq!(&*snapshot.tool("b_one").unwrap().app_id, "b");
         assert!(snapshot.tool("c.d:one").is_none() && snapshot.tool("c_d_one").is_none());
+        assert_eq!(snapshot.findings(first).len(), own.len() - expected.len() + 1);
     }
 }
 
@@ -88,6 +94,27 @@ async fn a_change_of_a_list_is_followed_and_told() {
     let change = tokio::time::timeout(Duration::from_secs(10), changes.recv()).await.unwrap().unwrap();
     assert_eq!((change.change, change.audience), (Change::Tools, Audience::Everyone));
     assert_eq!(names(&registry), ["a:one", "a:two"]);
+}
+
+#[tokio::test]
+async fn updates_of_resources_are_no_changes_of_lists_however_many_there_are() {
+    let handler = Handler::with(&["one"]);
+    let registry = registry(ToolNames::Colon, &[("a", &handler, AppOptions::default())]).await;
+    let (mut changes, mut updates) = (registry.changes(), registry.updates());
+    handler.announce_updates(1_000).await;
+    // Some of them may be missed by whoever does not keep up.
+    let update = loop {
+        match tokio::time::timeout(Duration::from_secs(10), updates.recv()).await.unwrap() {
+            Err(RecvError::Lagged(_)) => {}
+            update => break update.unwrap(),
+        }
+    };
+    assert_eq!((&*update.app, &*update.uri, update.audience), ("a", "x://1", Audience::Everyone));
+    handler.tools.lock().unwrap().push("two".to_owned());
+    handler.announce().await;
+    let change = tokio::time::timeout(Duration::from_secs(10), changes.recv()).await.unwrap().unwrap();
+    assert_eq!(change.change, Change::Tools);
+    assert!(changes.is_empty());
 }
 
 #[tokio::test]

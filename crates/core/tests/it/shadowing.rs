@@ -96,6 +96,21 @@ fn left_out(registry: &Registry, app: &str) -> Vec<String> {
 }
 
 #[tokio::test]
+async fn templates_beyond_two_thousand_of_an_app_are_left_out_with_one_finding() {
+    let templates: Vec<String> = (0..3_000).map(|n| format!("t{n}://{{x}}")).collect();
+    let templates: Vec<&str> = templates.iter().map(String::as_str).collect();
+    let many = Lister::of(&[], &templates, &[]);
+    let few = Lister::of(&[], &["few://{x}"], &[]);
+    let registry = registry(ToolNames::Colon, &[("many", many), ("few", few)]).await;
+    let view = view(&registry);
+    assert_eq!(view.templates().len(), 2_001);
+    assert_eq!(left_out(&registry, "many"), ["t2000://{x}"]);
+    assert_eq!(routes(&view, "t1999://1"), ["many t1999://1"]);
+    assert!(routes(&view, "t2000://1").is_empty());
+    assert_eq!(routes(&view, "few://1"), ["few few://1"]);
+}
+
+#[tokio::test]
 async fn a_tool_whose_gatewright_settings_cannot_be_read_is_left_out_with_a_finding() {
     let tool = |name: &str, settings: Value| json!({"name": name, "inputSchema": {"type": "object"}, "_meta": {"gatewright": settings}});
     let lister = Lister::with_tools(json!([

@@ -6,7 +6,7 @@ use gatewright_core::rmcp::{
     ErrorData, RoleServer, ServerHandler,
     model::{
         CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, ListToolsResult,
-        PaginatedRequestParams, ServerCapabilities, ServerConfig, Tool,
+        PaginatedRequestParams, ResourceUpdatedNotificationParam, ServerCapabilities, ServerConfig, Tool,
     },
     service::{NotificationContext, Peer, RequestContext},
 };
@@ -45,6 +45,17 @@ impl Handler {
         let peers = self.peers.lock().unwrap().clone();
         for peer in peers {
             peer.notify_tool_list_changed().await.unwrap();
+        }
+    }
+
+    /// Tells everyone who is connected `times` times that a resource has changed.
+    pub async fn announce_updates(&self, times: usize) {
+        let peers = self.peers.lock().unwrap().clone();
+        for peer in peers {
+            for _ in 0..times {
+                let update = ResourceUpdatedNotificationParam::new("x://1");
+                peer.notify_resource_updated(update).await.unwrap();
+            }
         }
     }
 }
