@@ -64,7 +64,7 @@ impl Upstream {
         if matches!(error, ServiceError::TransportSend(_)) {
             self.suspect.notify_one();
         }
-        if let Some(error) = failure::of_call(&self.id, error, &self.redactor) {
+        if let Some(error) = failure::of_call(&self.id, error, &self.redactor).await {
             return error;
         }
         let mut ended = connection.ended.clone();
@@ -192,7 +192,7 @@ impl Exchange<'_> {
             }
         };
         match answer {
-            Ok(result) => Ok(self.upstream.redactor.result(result)),
+            Ok(result) => Ok(self.upstream.redactor.result(result).await),
             Err(error) => Err(self.upstream.broken(error, &self.connection).await),
         }
     }
@@ -337,7 +337,7 @@ impl<'a> Relay<'a> {
                 if self.wants(&log)
                     && let Some(peer) = caller_peer(self.context)
                 {
-                    let _ = peer.notify_logging_message(log).await;
+                    let _ = peer.notify_logging_message(Arc::unwrap_or_clone(log)).await;
                 }
             }
             Event::Ask(question) => {

@@ -2,7 +2,7 @@
 //!
 //! Paths and stack traces are left to `codecall.sanitization`, which also covers the apps in this process.
 
-use gatewright_core::{CredentialPatterns, MASK, URL_ELICITATION_REQUIRED, is_web_address};
+use gatewright_core::{CredentialPatterns, MASK, URL_ELICITATION_REQUIRED, bulk, is_web_address, off_thread};
 use rmcp::{
     ErrorData,
     model::{CallToolResult, ContentBlock, ServerResult},
@@ -16,6 +16,9 @@ const MOST_MESSAGE: usize = 8 * 1024;
 /// Most text of an error's data, or of a failed call, in bytes.
 const MOST_TEXT: usize = 64 * 1024;
 
+/// Most bytes of a name that are looked at. They are its last ones, which say of what it is the name.
+const MOST_NAME: usize = 100;
+
 /// Takes out the questions that send the user elsewhere than to the web.
 fn keep_web_addresses(data: &mut Value) {
     if let Some(asked) = data.get_mut("elicitations").and_then(Value::as_array_mut) {
@@ -24,13 +27,18 @@ fn keep_web_addresses(data: &mut Value) {
 }
 
 impl Redactor {
-    /// A protocol error. The data of one that asks the user to open addresses stays as it is, as far as they are of the web.
-    pub(crate) fn error(&self, mut error: ErrorData) -> ErrorData {
+    /// A protocol error. In the data of one that asks the user to open addresses, those of the web stay as they are.
+    pub(crate) async fn error(&self, error: ErrorData) -> ErrorData {
+        let bytes = error.data.as_ref().map_or(0, bulk).saturating_add(error.message.len());
+        let redactor = self.clone();
+        off_thread(bytes, move || redactor.redacted(error)).await
+    }
+
+    fn redacted(&self, mut error: ErrorData) -> ErrorData {
         error.message = self.text(&error.message, MOST_MESSAGE).into();
-        if error.code.0 == URL_ELICITATION_REQUIRED {
-            error.data.iter_mut().for_each(keep_web_addresses);
-        } else if let Some(data) = &mut error.data
-            && !self.value("data", data, &mut { MOST_TEXT })
+        let asks = error.code.0 == URL_ELICITATION_REQUIRED;
+        if let Some(data) = &mut error.data
+            && !(if asks { self.questions(data) } else { self.value(Text::Plain, data, &mut { MOST_TEXT }) })
         {
             tracing::warn!("the data of a server's error is too long; its code alone is passed on");
             let code = data.get("code").filter(|code| code.as_str().is_none_or(|code| code.len() < 100));
@@ -41,10 +49,17 @@ impl Redactor {
     }
 
     /// A result; one that says that the call failed has an error's texts.
-    pub(crate) fn result(&self, result: ServerResult) -> ServerResult {
+    pub(crate) async fn result(&self, result: ServerResult) -> ServerResult {
         match result {
             ServerResult::CallToolResult(result) if result.is_error == Some(true) => {
-                ServerResult::CallToolResult(self.failed(result))
+                let texts = result.content.iter().map(|block| match block {
+                    ContentBlock::Text(text) => text.text.len(),
+                    _ => 0,
+                });
+                let bytes = texts.chain(result.structured_content.iter().map(bulk));
+                let bytes = bytes.fold(0, usize::saturating_add);
+                let redactor = self.clone();
+                ServerResult::CallToolResult(off_thread(bytes, move || redactor.failed(result)).await)
             }
             result => result,
         }
@@ -63,40 +78,84 @@ impl Redactor {
         if result
             .structured_content
             .as_mut()
-            .is_some_and(|content| !self.value("content", content, &mut { MOST_TEXT }))
+            .is_some_and(|content| !self.value(Text::Plain, content, &mut { MOST_TEXT }))
         {
             result.structured_content = None;
         }
         result
     }
 
-    /// Redacts the texts of the value of a field. Returns `false` if it is longer than `left`.
-    fn value(&self, name: &str, value: &mut Value, left: &mut usize) -> bool {
+    /// Redacts data that asks the user to open addresses, but for the addresses and ids of its questions, which are of no use otherwise. Returns
+    /// `false` if it is too long.
+    fn questions(&self, data: &mut Value) -> bool {
+        keep_web_addresses(data);
+        let mut left = MOST_TEXT;
+        let asked = data.get_mut("elicitations").filter(|asked| asked.is_array());
+        let mut asked = asked.map(Value::take);
+        if !self.value(Text::Plain, data, &mut left) {
+            return false;
+        }
+        for one in asked.iter_mut().filter_map(Value::as_array_mut).flatten() {
+            if !take(&mut left, bulk(one)) {
+                return false;
+            }
+            if let Some(Value::String(message)) = one.get_mut("message") {
+                *message = self.text(message, MOST_TEXT);
+            }
+        }
+        if let (Some(asked), Some(place)) = (asked, data.get_mut("elicitations")) {
+            *place = asked;
+        }
+        true
+    }
+
+    /// Redacts the texts of a value. Returns `false` if it is longer than `left`.
+    fn value(&self, kind: Text, value: &mut Value, left: &mut usize) -> bool {
         match value {
             Value::String(text) => {
                 let fits = take(left, text.len());
                 if fits {
-                    *text = self.field(name, text);
+                    *text = match kind {
+                        Text::Plain => self.text(text, MOST_TEXT),
+                        Text::Credential => MASK.to_owned(),
+                    };
                 }
                 fits
             }
-            Value::Array(items) => take(left, 0) && items.iter_mut().all(|item| self.value(name, item, left)),
+            Value::Array(items) => take(left, 0) && items.iter_mut().all(|item| self.value(kind, item, left)),
             Value::Object(fields) => {
                 take(left, 0)
-                    && fields
-                        .iter_mut()
-                        .all(|(name, value)| take(left, name.len()) && self.value(name, value, left))
+                    && fields.iter_mut().all(|(name, value)| {
+                        take(left, name.len()) && {
+                            let kind =
+                                if value.is_string() || value.is_array() { Text::of(name) } else { kind };
+                            self.value(kind, value, left)
+                        }
+                    })
             }
             _ => take(left, 0),
         }
     }
+}
 
-    /// The text of a field, whose name may say that all of it is a credential.
-    fn field(&self, name: &str, text: &str) -> String {
-        let written = json!({ name: text }).to_string();
-        match CredentialPatterns::usual().mask(&written) == json!({ name: MASK }).to_string() {
-            true => MASK.to_owned(),
-            false => self.text(text, MOST_TEXT),
+/// A text, or all texts of a list, as the name of their field says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Text {
+    Plain,
+    /// All of it is a credential.
+    Credential,
+}
+
+impl Text {
+    fn of(name: &str) -> Self {
+        #[cfg(test)]
+        tests::DECIDED.with(|decided| decided.set(decided.get() + 1));
+        let end = &name[name.ceil_char_boundary(name.len().saturating_sub(MOST_NAME))..];
+        match CredentialPatterns::usual().mask(&json!({ end: "x" }).to_string())
+            == json!({ end: MASK }).to_string()
+        {
+            true => Self::Credential,
+            false => Self::Plain,
         }
     }
 }
@@ -104,7 +163,50 @@ impl Redactor {
 /// Takes the bytes of a value, and those around its text.
 fn take(left: &mut usize, bytes: usize) -> bool {
     const AROUND: usize = 8;
-    let rest = left.checked_sub(bytes + AROUND);
+    let rest = left.checked_sub(bytes.saturating_add(AROUND));
     *left = rest.unwrap_or_default();
     rest.is_some()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::Cell;
+
+    use super::*;
+
+    thread_local! {
+        /// Names that were compared with those of credentials.
+        pub(super) static DECIDED: Cell<usize> = const { Cell::new(0) };
+    }
+
+    #[test]
+    fn the_name_of_a_long_list_is_looked_at_once_and_only_its_end() {
+        let redacted = |name: &str| {
+            let mut data = json!({ name: vec![""; 4_000] });
+            let before = DECIDED.get();
+            assert!(Redactor::default().value(Text::Plain, &mut data, &mut { MOST_TEXT }));
+            assert_eq!(DECIDED.get(), before + 1);
+            data[name][3_999].clone()
+        };
+        assert_eq!(redacted(&"n".repeat(30_000)), "");
+        assert_eq!(redacted(&format!("{} api_key", "n".repeat(30_000))), MASK);
+        assert_eq!(redacted("DB_PASSWORD"), MASK);
+    }
+
+    #[test]
+    fn an_error_that_asks_to_open_addresses_is_short_and_has_no_credentials_but_those_of_the_addresses() {
+        let url = "https://a.example/?token=abcdefgh";
+        let redacted = |more: Value| {
+            let asked =
+                json!([{"mode": "url", "url": url, "elicitationId": "1", "message": "password=hunter2"}]);
+            let data = json!({"elicitations": asked, "code": "SIGN_IN", "more": more});
+            let code = rmcp::model::ErrorCode(URL_ELICITATION_REQUIRED);
+            Redactor::default().redacted(ErrorData::new(code, "", Some(data))).data
+        };
+        let asked =
+            json!([{"mode": "url", "url": url, "elicitationId": "1", "message": "password=[redacted]"}]);
+        let short = json!({"elicitations": asked, "code": "SIGN_IN", "more": "api_key=[redacted]"});
+        assert_eq!(redacted(json!("api_key=hunter2")), Some(short));
+        assert_eq!(redacted(json!("x".repeat(MOST_TEXT))), Some(json!({"code": "SIGN_IN"})));
+    }
 }

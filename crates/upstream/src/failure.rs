@@ -67,9 +67,9 @@ pub(crate) fn of_request(error: &ServiceError, redactor: &Redactor) -> Option<Do
 }
 
 /// The error of a call whose connection broke. `None` for [`ServiceError::TransportClosed`]: the reason is known better elsewhere.
-pub(crate) fn of_call(id: &str, error: ServiceError, redactor: &Redactor) -> Option<ErrorData> {
+pub(crate) async fn of_call(id: &str, error: ServiceError, redactor: &Redactor) -> Option<ErrorData> {
     let code = match error {
-        ServiceError::McpError(error) => return Some(redactor.error(error)),
+        ServiceError::McpError(error) => return Some(redactor.error(error).await),
         ServiceError::TransportSend(_) => "UPSTREAM_UNREACHABLE",
         ServiceError::UnexpectedResponse => "UPSTREAM_BAD_ANSWER",
         _ => "UPSTREAM_FAILED",

@@ -102,7 +102,8 @@ impl SseTransport {
             .map_err(|why| why.map_details(|details| redactor.line(details, 300)))?;
         let (sender, messages) = mpsc::channel(64);
         let limit = MessageLimit::new(id, config.max_message_bytes, calls);
-        let reader: JoinHandle<()> = tokio::spawn(read(id.to_owned(), events, limit, sender, task_tools));
+        let reader: JoinHandle<()> =
+            tokio::spawn(read(id.to_owned(), events, limit, sender, task_tools, redactor.clone()));
         let posts = Posts::new(client, endpoint, headers.into_iter().collect());
         Ok(Self { posts, messages, _reader: AbortOnDropHandle::new(reader) })
     }
@@ -137,6 +138,7 @@ async fn read(
     limit: MessageLimit,
     messages: mpsc::Sender<ServerJsonRpcMessage>,
     task_tools: Arc<TaskTools>,
+    redactor: Redactor,
 ) {
     while let Some(event) = events.next().await {
         let event = match event {
@@ -149,9 +151,9 @@ async fn read(
         if !matches!(event.event.as_deref(), None | Some("message" | "")) {
             continue;
         }
-        let (limit, task_tools) = (limit.clone(), task_tools.clone());
+        let (of_event, task_tools) = (limit.clone(), task_tools.clone());
         let parsed = off_thread(event.data.as_ref().map_or(0, String::len), move || {
-            let data = limit.apply(event).data.filter(|data| !data.trim().is_empty())?;
+            let data = of_event.apply(event).data.filter(|data| !data.trim().is_empty())?;
             let message = serde_json::from_str(&data);
             if let Ok(message) = &message {
                 task_tools.note(message, data.as_bytes());
@@ -165,9 +167,11 @@ async fn read(
                     return;
                 }
             }
-            Err(error) => {
-                tracing::warn!(app.id = %id, %error, "an app sent an event that is not MCP; it is skipped");
+            Err(error) if limit.may_log() => {
+                let error = redactor.line(&error.to_string(), 300);
+                tracing::warn!(app.id = %id, error, "an app sent an event that is not MCP; it is skipped");
             }
+            Err(_) => {}
         }
     }
 }

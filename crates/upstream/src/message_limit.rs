@@ -45,6 +45,11 @@ impl MessageLimit {
         self.longest
     }
 
+    /// Returns `true` if the log may have a line now about a message that is skipped.
+    pub(crate) fn may_log(&self) -> bool {
+        self.calls.skipped.is_due()
+    }
+
     fn most_values(&self) -> usize {
         (self.longest / BYTES_PER_VALUE).max(LEAST_VALUES)
     }
@@ -78,12 +83,16 @@ impl MessageLimit {
     fn unreadable(&self, why: Unreadable) -> ErrorData {
         match why {
             Unreadable::TooMany => {
-                tracing::warn!(app.id = %self.id, limit = self.most_values(),
-                    "an app sent a message of too many keys and values; see `maxMessageBytes`");
+                if self.may_log() {
+                    tracing::warn!(app.id = %self.id, limit = self.most_values(),
+                        "an app sent a message of too many keys and values; see `maxMessageBytes`");
+                }
                 self.too_many_values()
             }
             why => {
-                tracing::warn!(app.id = %self.id, "a message of an app was skipped: {why}");
+                if self.may_log() {
+                    tracing::warn!(app.id = %self.id, "a message of an app was skipped: {why}");
+                }
                 failed(
                     format!("the answer of the server behind `{}` cannot be read: {why}", self.id),
                     "UPSTREAM_BAD_ANSWER",
@@ -137,6 +146,8 @@ fn answered_id(json: &[u8]) -> Option<RequestId> {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
     use super::*;
 
     #[test]
@@ -164,6 +175,36 @@ mod tests {
             (&message["id"], &message["error"]["data"]["code"]),
             (&json!(7), &json!("UPSTREAM_BAD_ANSWER"))
         );
+    }
+
+    #[test]
+    fn a_flood_of_messages_that_are_skipped_is_logged_in_one_line() {
+        let lines = Arc::new(AtomicUsize::new(0));
+        let log = CountedLines(lines.clone());
+        let subscriber = tracing_subscriber::fmt().with_writer(move || log.clone()).finish();
+        let _log = tracing::subscriber::set_default(subscriber);
+        let calls = Arc::<OpenCalls>::default();
+        for _ in 0..500 {
+            // One for each request, as over HTTP.
+            let limit = MessageLimit::new("a", 1024, calls.clone());
+            assert!(limit.check(br#"{"a":{"$serde_json::private::RawValue":"1"}}"#).is_err());
+            assert!(limit.check(format!("[{}0]", "0,".repeat(LEAST_VALUES)).as_bytes()).is_err());
+        }
+        assert_eq!(lines.load(Ordering::Relaxed), 1);
+    }
+
+    #[derive(Clone)]
+    struct CountedLines(Arc<AtomicUsize>);
+
+    impl std::io::Write for CountedLines {
+        fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+            self.0.fetch_add(bytes.iter().filter(|byte| **byte == b'\n').count(), Ordering::Relaxed);
+            Ok(bytes.len())
+        }
+
+        fn flush(&mut self) -> std::io::Result<()> {
+            Ok(())
+        }
     }
 
     #[test]

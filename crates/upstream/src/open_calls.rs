@@ -4,7 +4,7 @@
 //! answer, and each message before the answer behind it arrives. So nothing is lost, and order is kept.
 
 use std::{
-    collections::{HashMap, hash_map::Entry},
+    collections::{HashMap, HashSet, hash_map::Entry},
     fmt,
     sync::{
         Arc, Mutex, PoisonError,
@@ -30,6 +30,7 @@ use tokio::{
 use tokio_util::sync::CancellationToken;
 
 use crate::{
+    rare_line::RareLine,
     result_kinds::Asked,
     turns::{Turn, Turns},
 };
@@ -58,7 +59,7 @@ pub(crate) enum Event {
     /// Progress of the call.
     Progress(ProgressNotificationParam),
     /// A log message.
-    Log(LoggingMessageNotificationParam),
+    Log(Arc<LoggingMessageNotificationParam>),
     /// A question for the caller: elicitation, sampling or roots.
     Ask(Box<Question>),
 }
@@ -104,6 +105,8 @@ pub(crate) struct OpenCall {
     events: mpsc::Sender<(Event, Room)>,
     room: Arc<Semaphore>,
     over: AtomicBool,
+    /// An answer to its last request made a task of it.
+    is_task: AtomicBool,
     status: Notify,
     /// Room for its answer, and the part of it that the answer takes.
     answers: Option<AnswerRoom>,
@@ -171,6 +174,8 @@ impl Table {
 #[derive(Debug, Default)]
 pub(crate) struct OpenCalls {
     table: Mutex<Table>,
+    /// About messages that are skipped.
+    pub(crate) skipped: RareLine,
     turns: Arc<Turns>,
 }
 
@@ -183,9 +188,16 @@ impl OpenCalls {
     ) -> (OpenGuard, mpsc::Receiver<(Event, Room)>) {
         let (events, receiver) = mpsc::channel(KEPT);
         let room = Arc::new(Semaphore::new(KEPT_BYTES));
-        let (over, status) = (AtomicBool::new(false), Notify::new());
-        let reserved = Mutex::default();
-        let call = Arc::new(OpenCall { caller, events, room, over, status, answers, reserved });
+        let call = Arc::new(OpenCall {
+            caller,
+            events,
+            room,
+            over: AtomicBool::default(),
+            is_task: AtomicBool::default(),
+            status: Notify::new(),
+            answers,
+            reserved: Mutex::default(),
+        });
         self.lock().all.push(call.clone());
         (OpenGuard { calls: self.clone(), call }, receiver)
     }
@@ -255,6 +267,7 @@ impl OpenCalls {
         if call.over.load(Ordering::Relaxed) {
             return;
         }
+        call.is_task.store(false, Ordering::Relaxed);
         if let Some(token) = request.request.get_meta().get_progress_token() {
             table.by_token.insert(token, call.clone());
         }
@@ -299,31 +312,39 @@ impl OpenCalls {
         }
     }
 
-    /// Notes the task that a server made of a call, before it announces a status.
+    /// Notes the task that a server made of a call, before it announces a status: one for each request, whatever else it answers.
     fn created(&self, response: &JsonRpcResponse<ServerResult>) {
         let ServerResult::CustomResult(custom) = &response.result else { return };
         let Some(task) = custom.0["task"]["taskId"].as_str() else { return };
         let call = self.lock().by_id.get(&response.id).cloned();
-        if let Some(call) = call.filter(|_| task.len() <= LONGEST_TASK_ID) {
+        if let Some(call) = call.filter(|_| task.len() <= LONGEST_TASK_ID)
+            && !call.is_task.swap(true, Ordering::Relaxed)
+        {
             self.lock().by_task.entry(task.to_owned()).or_insert(call);
         }
     }
 
     /// Log messages name no call. One caller gets them; with several, they could tell one about another: nobody does.
     fn log(&self, params: &LoggingMessageNotificationParam) {
+        if self.lock().all.is_empty() {
+            return;
+        }
+        // Measured and copied once, and while others may use the table.
+        let bytes = weight(params);
+        if bytes > KEPT_BYTES {
+            return;
+        }
+        let params = Arc::new(params.clone());
         let table = self.lock();
         let Some(first) = table.all.first() else { return };
         if table.all.iter().any(|call| call.caller.principal != first.caller.principal) {
             return;
         }
-        let bytes = weight(params);
-        let mut notified: Vec<Option<u64>> = Vec::new();
+        let mut notified = HashSet::new();
         for call in &table.all {
-            let session = call.caller.session;
-            if session.is_some() && notified.contains(&session) {
+            if call.caller.session.is_some_and(|session| !notified.insert(session)) {
                 continue;
             }
-            notified.push(session);
             let _ = call.hand_on(Event::Log(params.clone()), bytes);
         }
     }
@@ -371,74 +392,4 @@ impl Drop for OpenGuard {
 }
 
 #[cfg(test)]
-mod tests {
-    use futures::FutureExt as _;
-    use serde_json::{Value, json};
-
-    use super::*;
-
-    fn caller(session: u32) -> Caller {
-        Caller { principal: Arc::new(Principal::local()), session: Some(session.into()) }
-    }
-
-    fn log(bytes: usize) -> ServerJsonRpcMessage {
-        let params = json!({"level": "info", "data": "x".repeat(bytes)});
-        let message = json!({"jsonrpc": "2.0", "method": "notifications/message", "params": params});
-        serde_json::from_value(message).unwrap()
-    }
-
-    fn question(bytes: usize) -> Question {
-        let schema = json!({"type": "object", "properties": {}});
-        let params = json!({"mode": "form", "message": "x".repeat(bytes), "requestedSchema": schema});
-        let request: Value = json!({"method": "elicitation/create", "params": params});
-        Question {
-            request: serde_json::from_value(request).unwrap(),
-            task: None,
-            cancelled: CancellationToken::new(),
-            answer: oneshot::channel().0,
-        }
-    }
-
-    #[test]
-    fn messages_that_wait_for_a_slow_caller_are_bounded_in_bytes_and_one_long_question_fits() {
-        let calls = Arc::new(OpenCalls::default());
-        let (_guard, mut events) = calls.open(caller(1), None);
-        let mut waiting = |bytes: usize| {
-            for _ in 0..200 {
-                assert!(calls.received(&log(bytes)));
-            }
-            std::iter::from_fn(|| events.try_recv().ok()).count()
-        };
-        assert_eq!((waiting(100_000), waiting(100_000), waiting(2 << 20)), (10, 10, 0));
-        assert_eq!(calls.ask(None, question(5 << 20)), Ok(()));
-        assert_eq!(calls.ask(None, question(10)), Err(Unasked::Full));
-        let long = events.try_recv().unwrap();
-        assert_eq!(calls.ask(None, question(10)), Err(Unasked::Full), "it is not answered yet");
-        drop(long);
-        assert_eq!(calls.ask(None, question(10)), Ok(()));
-    }
-
-    #[tokio::test(start_paused = true)]
-    async fn turns_end_when_no_question_would_have_been_ambiguous_for_a_while() {
-        let calls = Arc::new(OpenCalls::default());
-        let nobody = Claimant::default();
-        assert!(calls.turn(&nobody).await.is_none());
-        let (first, _events) = calls.open(caller(1), None);
-        let (second, _events_too) = calls.open(caller(2), None);
-        assert_eq!(calls.ask(None, question(10)), Err(Unasked::Ambiguous));
-        drop(second);
-        let turn = calls.turn(&nobody).now_or_never().flatten().expect("calls take turns now");
-        tokio::time::advance(TURNS_FOR / 2).await;
-        assert_eq!(calls.ask(None, question(10)), Ok(()), "nobody waited: turns end as before");
-        tokio::time::advance(TURNS_FOR / 4).await;
-        let mut waits = Box::pin(calls.turn(&nobody));
-        assert!((&mut waits).now_or_never().is_none());
-        assert_eq!(calls.ask(None, question(10)), Ok(()));
-        drop((turn, first));
-        drop(waits.await);
-        tokio::time::advance(TURNS_FOR / 2).await;
-        assert!(calls.turn(&nobody).await.is_some(), "somebody waited during the last question");
-        tokio::time::advance(TURNS_FOR).await;
-        assert!(calls.turn(&nobody).await.is_none());
-    }
-}
+mod tests;

@@ -1,6 +1,6 @@
 //! Taking secrets out of text that others wrote.
 
-use std::fmt;
+use std::{fmt, sync::Arc};
 
 use gatewright_core::{CredentialPatterns, MASK, Secret};
 
@@ -8,9 +8,9 @@ use gatewright_core::{CredentialPatterns, MASK, Secret};
 #[derive(Clone, Default)]
 pub(crate) struct Redactor {
     /// Every secret of the configuration.
-    all: Vec<Secret>,
+    all: Arc<[Secret]>,
     /// Those that are certainly credentials, and not words that also occur in errors, such as a log level in the environment.
-    credentials: Vec<Secret>,
+    credentials: Arc<[Secret]>,
 }
 
 impl fmt::Debug for Redactor {
@@ -48,7 +48,8 @@ impl Redactor {
         others: impl IntoIterator<Item = Secret>,
     ) -> Self {
         let credentials = by_length(credentials);
-        Self { all: by_length(credentials.iter().cloned().chain(others)), credentials }
+        let all = by_length(credentials.iter().cloned().chain(others));
+        Self { all: all.into(), credentials: credentials.into() }
     }
 
     /// Text of an error for callers, of at most `most` bytes: without credentials, and otherwise as the server wrote it.

@@ -208,7 +208,11 @@ impl Exchange<'_> {
                 Status::Completed(Some(result)) => {
                     open.stage = Stage::Over;
                     let result = serde_json::from_value(Value::Object(result)).map(ServerResult::CallToolResult);
-                    return self.plain(result.ok().map(|result| self.upstream.redactor.result(result)));
+                    let result = match result {
+                        Ok(result) => Some(self.upstream.redactor.result(result).await),
+                        Err(_) => None,
+                    };
+                    return self.plain(result);
                 }
                 Status::Failed(None, message) => {
                     let fetched = self.result(open, &id).await;

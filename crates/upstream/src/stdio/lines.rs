@@ -130,7 +130,9 @@ impl Parser {
     }
 
     fn too_long(&mut self, head: &[u8], tail: &[u8]) -> Option<Received> {
-        tracing::warn!(app.id = %self.id, limit_bytes = self.limit.longest(), "an app sent a line over `maxMessageBytes`");
+        if self.limit.may_log() {
+            tracing::warn!(app.id = %self.id, limit_bytes = self.limit.longest(), "an app sent a line over `maxMessageBytes`");
+        }
         if !looks_like_an_answer(head) {
             self.skip(head);
             return None;
