@@ -68,6 +68,12 @@ impl CatalogLink {
         }
     }
 
+    /// Says the app cannot be used because of its catalog, which is dropped.
+    pub fn refuse(&self, why: impl Into<DownReason>) {
+        self.catalog.store(Arc::default());
+        self.down(why);
+    }
+
     /// Says a followed resource changed.
     pub fn resource_updated(&self, uri: &str) {
         self.tell(AppEvent::ResourceUpdated(uri.into(), Audience::Everyone));

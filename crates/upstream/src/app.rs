@@ -19,7 +19,14 @@ use rmcp::{
 };
 use tokio::sync::broadcast;
 
-use crate::{UpstreamConfig, failure, places::OwnPlaces, supervisor, upstream::Upstream, user::User};
+use crate::{
+    UpstreamConfig, failure,
+    followed::FollowedRoom,
+    places::OwnPlaces,
+    supervisor::{self, NO_ROOM},
+    upstream::Upstream,
+    user::User,
+};
 
 /// An MCP server in another process or on another host, as an [`App`].
 ///
@@ -40,20 +47,21 @@ impl UpstreamApp {
     /// Outside a Tokio runtime.
     pub fn start(id: &str, config: UpstreamConfig, environment: HashMap<String, String>) -> Arc<Self> {
         let own_places = OwnPlaces::new(config.max_concurrency);
-        Self::start_for(id, config, environment, None, own_places)
+        Self::start_for(id, config, environment, None, own_places, FollowedRoom::default())
     }
 
-    /// The same as one of several connections of an app, whose callers have `own_places` at all of them together. With `user`, whose
-    /// token goes with every request.
+    /// The same as one of several connections of an app, whose callers have `own_places` and `room` at all of them together. With `user`,
+    /// whose token goes with every request.
     pub(crate) fn start_for(
         id: &str,
         config: UpstreamConfig,
         environment: HashMap<String, String>,
         user: Option<User>,
         own_places: Arc<OwnPlaces>,
+        room: FollowedRoom,
     ) -> Arc<Self> {
         let bad = config.problems().into_iter().next();
-        let shared = Arc::new(Upstream::new(id, config, environment, user, own_places));
+        let shared = Arc::new(Upstream::new(id, config, environment, user, own_places, room));
         match bad {
             Some(bad) => shared.link.down(bad.problem),
             None => {
@@ -69,7 +77,18 @@ impl UpstreamApp {
 
     /// Returns `true` if a client follows one of its resources.
     pub(crate) fn is_followed(&self) -> bool {
-        !self.shared.followed.lock().unwrap_or_else(PoisonError::into_inner).is_empty()
+        !self.shared.followed.is_empty()
+    }
+
+    /// Drops the catalog, for which there is no room, and ends the connection with this reason.
+    pub(crate) fn refuse_catalog(&self) {
+        self.shared.link.refuse(NO_ROOM);
+        self.shared.refused.notify_one();
+    }
+
+    #[cfg(test)]
+    pub(crate) fn link(&self) -> &gatewright_core::CatalogLink {
+        &self.shared.link
     }
 
     /// Waits until the app is up, or its first try failed, or `longest` is over; the health then says which.
@@ -109,7 +128,9 @@ impl UpstreamApp {
                         "UPSTREAM_ENDED",
                     )
                 };
-                Err(failure::of_call(&self.shared.id, error, &self.shared.redactor).unwrap_or_else(gone))
+                Err(failure::of_call(&self.shared.id, error, &self.shared.redactor)
+                    .await
+                    .unwrap_or_else(gone))
             }
             Err(_) => Err(too_slow(&self.shared)),
         }
@@ -203,22 +224,23 @@ impl App for UpstreamApp {
         })
     }
 
-    fn subscribe<'a>(&'a self, uri: String, _: &'a Permit) -> AppFuture<'a, Result<(), ErrorData>> {
+    fn subscribe<'a>(&'a self, uri: String, permit: &'a Permit) -> AppFuture<'a, Result<(), ErrorData>> {
         Box::pin(async move {
+            let share = self.shared.followed.reserve(&uri, permit.caller().claimant())?;
             let connection = self.shared.connection()?;
             if !connection.era.is_stateless() {
                 self.tell(connection.peer.subscribe(SubscribeRequestParams::new(&*uri))).await?;
             }
-            self.shared.followed.lock().unwrap_or_else(PoisonError::into_inner).insert(uri);
-            self.shared.followed_changed.notify_one();
+            self.shared.followed.insert(uri, share);
             Ok(())
         })
     }
 
     fn unsubscribe<'a>(&'a self, uri: String, _: &'a Permit) -> AppFuture<'a, Result<(), ErrorData>> {
         Box::pin(async move {
-            self.shared.followed.lock().unwrap_or_else(PoisonError::into_inner).remove(&uri);
-            self.shared.followed_changed.notify_one();
+            if !self.shared.followed.remove(&uri) {
+                return Ok(());
+            }
             let connection = self.shared.connection()?;
             if connection.era.is_stateless() {
                 return Ok(());

@@ -1,9 +1,6 @@
 //! From a configuration to a connection that answered the handshake.
 
-use std::{
-    sync::{Arc, Mutex},
-    time::Duration,
-};
+use std::{sync::Arc, time::Duration};
 
 use gatewright_core::{DownReason, Era, Revision};
 use rmcp::{
@@ -23,6 +20,7 @@ use crate::{
     http_client::UpstreamHttpClient,
     open_calls::OpenCalls,
     outgoing::Bounded,
+    rare_line::RareLine,
     sessions::Sessions,
     stdio::{InputLost, Process, StdioTransport},
     tap::Tap,
@@ -70,9 +68,9 @@ pub(crate) async fn connect(shared: &Arc<Upstream>, era: Era) -> Result<Live, No
     let handler = Handler {
         id: shared.id.clone(),
         calls: calls.clone(),
-        link: shared.link.clone(),
+        followed: shared.followed.clone(),
         stale: stale.clone(),
-        warned: Mutex::default(),
+        ambiguous: RareLine::default(),
     };
     let task_tools = Arc::new(TaskTools::default());
     let limit = config.connect_timeout;

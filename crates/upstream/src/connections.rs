@@ -217,15 +217,23 @@ impl Connections {
         }
     }
 
-    /// Makes room when all catalogs together are too large. The one of `audience`, which grew, stays.
+    /// Makes room when all catalogs together are too large. The one of `audience`, which grew, stays if connections that are idle can make
+    /// enough of it.
     fn bound_items(&self, audience: &Audience) {
         loop {
             let mut all = self.lock();
             let sizes = all.values().map(|connected| size(&connected.app.catalog()));
             let (items, bytes) = sizes.fold((0, 0), |(items, bytes), size| (items + size.0, bytes + size.1));
             let is_over = items > MOST_ITEMS || bytes > MOST_BYTES;
-            let oldest = oldest(&all, Some(audience)).filter(|_| is_over);
-            let Some(oldest) = oldest else { return };
+            if !is_over {
+                return;
+            }
+            let Some(oldest) = oldest(&all, Some(audience)) else {
+                if let Some(grown) = all.get(audience) {
+                    grown.app.refuse_catalog();
+                }
+                return;
+            };
             let gone = all.remove(&oldest);
             drop(all);
             self.end(&oldest, gone);
@@ -384,6 +392,31 @@ mod tests {
         while connections.lease(&audience).is_some() {
             assert_eq!(events.recv().await.unwrap(), AppEvent::Changed(audience.clone()));
         }
+        connections.shutdown().await;
+    }
+
+    #[tokio::test]
+    async fn a_catalog_beyond_the_room_of_all_is_refused_when_no_connection_is_idle() {
+        let connections = Connections::new(8, Duration::from_secs(60));
+        // It never connects: a configuration without command and URL.
+        let start = || UpstreamApp::start("a", UpstreamConfig::default(), HashMap::new());
+        let begin = |n: u64| {
+            let audience = Audience::Session(n);
+            let lease = connections.lease_or(&audience, &caller(&n.to_string()), start).unwrap();
+            lease.app.link().up(Catalog { bytes: 50 << 20, ..Catalog::default() });
+            connections.bound_items(&audience);
+            lease
+        };
+        let mut in_use = vec![begin(1), begin(2)];
+        let refused = begin(3);
+        let AppHealth::Down(why) = refused.app.health() else { panic!("it is up") };
+        assert!(why.to_string().contains("128 MiB"), "{why}");
+        assert_eq!(*refused.app.catalog(), Catalog::default());
+        assert!(in_use.iter().all(|lease| lease.app.health() == AppHealth::Up));
+        // An idle one makes room.
+        drop(in_use.pop());
+        assert_eq!(begin(4).app.health(), AppHealth::Up);
+        assert!(connections.lease(&Audience::Session(2)).is_none());
         connections.shutdown().await;
     }
 

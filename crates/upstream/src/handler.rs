@@ -1,11 +1,8 @@
 //! Our side of a connection: what a server asks or announces outside an answer.
 
-use std::{
-    sync::{Arc, Mutex, PoisonError},
-    time::Duration,
-};
+use std::sync::Arc;
 
-use gatewright_core::{CatalogLink, Revision};
+use gatewright_core::Revision;
 use rmcp::{
     ErrorData, RoleClient,
     model::{
@@ -16,26 +13,24 @@ use rmcp::{
     service::{InboundStreamOrigin, NotificationContext, RequestContext, Service},
 };
 use serde_json::json;
-use tokio::{
-    sync::{Notify, oneshot},
-    time::Instant,
-};
+use tokio::sync::{Notify, oneshot};
 
-use crate::open_calls::{OpenCalls, Question, RELATED_TASK, Unasked};
+use crate::{
+    followed::FollowedResources,
+    open_calls::{OpenCalls, Question, RELATED_TASK, Unasked},
+    rare_line::RareLine,
+};
 
 /// Answers a server's requests by asking the caller of the call they belong to.
 #[derive(Debug)]
 pub(crate) struct Handler {
     pub(crate) id: Arc<str>,
     pub(crate) calls: Arc<OpenCalls>,
-    pub(crate) link: Arc<CatalogLink>,
+    pub(crate) followed: Arc<FollowedResources>,
     pub(crate) stale: Arc<Notify>,
-    /// Time of the last line in the log about a question that could be of several callers.
-    pub(crate) warned: Mutex<Option<Instant>>,
+    /// About a question that could be of several callers.
+    pub(crate) ambiguous: RareLine,
 }
-
-/// Time without another such line.
-const WARN_EVERY: Duration = Duration::from_secs(60);
 
 /// Bytes of the name of an unknown method that its answer repeats.
 const LONGEST_METHOD: usize = 100;
@@ -113,7 +108,7 @@ impl Service<RoleClient> for Handler {
             | ServerNotification::ResourceListChangedNotification(_)
             | ServerNotification::PromptListChangedNotification(_) => self.stale.notify_one(),
             ServerNotification::ResourceUpdatedNotification(updated) => {
-                self.link.resource_updated(&updated.params.uri);
+                self.followed.announce(&updated.params.uri);
             }
             // Progress and log messages never come here: the tap took them.
             _ => {}
@@ -127,21 +122,11 @@ impl Service<RoleClient> for Handler {
 }
 
 impl Handler {
-    /// Returns `true` once in a while: an app asks as often as it likes.
-    fn may_warn(&self) -> bool {
-        let mut last = self.warned.lock().unwrap_or_else(PoisonError::into_inner);
-        let is_due = last.is_none_or(|last| last.elapsed() >= WARN_EVERY);
-        if is_due {
-            *last = Some(Instant::now());
-        }
-        is_due
-    }
-
     fn refusal(&self, why: Unasked) -> ErrorData {
         match why {
             Unasked::NoCall => refused("no call is open, so there is nobody to ask", "NO_OPEN_CALL"),
             Unasked::Ambiguous => {
-                if self.may_warn() {
+                if self.ambiguous.is_due() {
                     tracing::warn!(app.id = %self.id,
                         "an app asked something while calls of several callers were open; for five minutes they take turns");
                 }

@@ -25,6 +25,7 @@ use crate::{
     authorize::{self, AUTHORIZE},
     connections::{Connections, Full, Lease},
     failure,
+    followed::FollowedRoom,
     places::OwnPlaces,
     user::User,
 };
@@ -41,6 +42,7 @@ pub struct PerCallerApp {
     credentials: Option<Arc<dyn UserCredentials>>,
     connections: Arc<Connections>,
     own_places: Arc<OwnPlaces>,
+    room: FollowedRoom,
 }
 
 impl std::fmt::Debug for PerCallerApp {
@@ -76,7 +78,8 @@ impl PerCallerApp {
             None => connections.link.up(Catalog::default()),
         }
         let own_places = OwnPlaces::new(config.max_concurrency);
-        Arc::new(Self { id: id.to_owned(), config, environment, credentials, connections, own_places })
+        let room = FollowedRoom::default();
+        Arc::new(Self { id: id.to_owned(), config, environment, credentials, connections, own_places, room })
     }
 
     /// The connection of the caller, once its server's lists are read.
@@ -106,7 +109,8 @@ impl PerCallerApp {
                 credentials: credentials.clone(),
             });
             let (config, environment) = (self.config.clone(), self.environment.clone());
-            UpstreamApp::start_for(&self.id, config, environment, user, self.own_places.clone())
+            let (own_places, room) = (self.own_places.clone(), self.room.clone());
+            UpstreamApp::start_for(&self.id, config, environment, user, own_places, room)
         };
         self.connections.lease_or(&self.audience(caller), caller, start)
     }

@@ -2,6 +2,7 @@
 
 use std::{sync::Arc, time::Duration};
 
+use futures::{StreamExt as _, stream};
 use gatewright_core::{Catalog, CatalogError, CatalogLimit, DownReason, Era, Rereads};
 use rmcp::{
     ServiceError,
@@ -26,6 +27,13 @@ use crate::{
 const PING_EVERY: Duration = Duration::from_secs(30);
 /// Longest time for the answer.
 const PING_WITHIN: Duration = Duration::from_secs(10);
+/// Shortest time between two requests that name all followed resources.
+const LISTEN_EVERY: Duration = Duration::from_millis(500);
+/// Subscriptions that are restored at a time.
+const RESTORED_AT_ONCE: usize = 16;
+/// Reason of a connection for whose catalog there is no room.
+pub(crate) const NO_ROOM: &str = "its lists, together with those of the app's other connections in use, are over 128 MiB or 100,000 items; let \
+     the server offer less, or end sessions that are not needed";
 
 /// Runs until the app is shut down.
 pub(crate) async fn supervise(shared: Arc<Upstream>) {
@@ -93,14 +101,21 @@ async fn serve(shared: &Arc<Upstream>, mut live: Live) -> DownReason {
         Some(Ok(catalog)) => {
             shared.set_current(Some(connection.clone()));
             shared.link.up(catalog);
-            restore(shared, &connection).await;
             let stale = live.stale.clone();
+            // A server that does not answer is pinged meanwhile, and its lists are followed.
+            let restoring = async {
+                restore(shared, &connection).await;
+                std::future::pending().await
+            };
             tokio::select! {
                 why = live.over() => why,
                 why = watch_over(shared, &connection) => why,
                 why = follow(shared, &connection, &stale) => why,
                 why = listen(shared, &connection, &stale) => why,
                 why = renew(shared, &connection, &stale) => why,
+                why = restoring => why,
+                never = shared.followed.pass_on(|uri| shared.link.resource_updated(uri)) => match never {},
+                () = shared.refused.notified() => NO_ROOM.into(),
                 () = shared.stop.cancelled() => "the gateway is ending".into(),
             }
         }
@@ -161,12 +176,23 @@ async fn restore(shared: &Upstream, connection: &Connection) {
         let _ =
             tokio::time::timeout(within, connection.peer.set_level(SetLevelRequestParams::new(level))).await;
     }
-    for uri in shared.followed() {
-        let following = connection.peer.subscribe(SubscribeRequestParams::new(uri));
-        if let Ok(Err(error)) = tokio::time::timeout(within, following).await {
-            let why = failure::of_request(&error, &shared.redactor).map(|why| why.in_full());
-            tracing::warn!(app.id = %shared.id, why = why.as_deref(), "a resource cannot be followed again");
+    let following = shared.followed.uris().into_iter().map(|uri| async move {
+        // It may have been let go meanwhile.
+        if !shared.followed.contains(&uri) {
+            return None;
         }
+        let following = connection.peer.subscribe(SubscribeRequestParams::new(uri));
+        match tokio::time::timeout(within, following).await {
+            Ok(Ok(_)) => None,
+            Ok(Err(error)) => failure::of_request(&error, &shared.redactor),
+            Err(_) => Some("it did not answer in time".into()),
+        }
+    });
+    let failed = stream::iter(following).buffer_unordered(RESTORED_AT_ONCE);
+    let failed: Vec<DownReason> = failed.filter_map(std::future::ready).collect().await;
+    if let Some(why) = failed.first() {
+        let (why, resources) = (why.in_full(), failed.len());
+        tracing::warn!(app.id = %shared.id, why, resources, "resources cannot be followed again");
     }
 }
 
@@ -176,8 +202,8 @@ async fn renew(shared: &Upstream, connection: &Connection, stale: &Notify) -> Do
     loop {
         connection.sessions.renewed().await;
         tracing::info!(app.id = %shared.id, "the server has begun another session");
-        restore(shared, connection).await;
         stale.notify_one();
+        restore(shared, connection).await;
     }
 }
 
@@ -219,17 +245,24 @@ async fn listen(shared: &Upstream, connection: &Connection, stale: &Notify) -> D
             .prompts_list_changed()
             .resources_list_changed()
             .build();
-        let uris: Vec<String> = shared.followed().into_iter().collect();
+        let uris = shared.followed.uris();
         filter.resource_subscriptions = (!uris.is_empty()).then_some(uris);
+        // All resources are named again for each that is followed or let go: those that come soon after one another go together.
+        let earliest = Instant::now() + LISTEN_EVERY;
+        let changed = async {
+            shared.followed.changed.notified().await;
+            tokio::time::sleep_until(earliest).await;
+        };
+        tokio::pin!(changed);
         match connection.peer.listen(filter).await {
             Ok(mut subscription) => loop {
                 let next = tokio::select! {
                     next = subscription.next() => next,
-                    () = shared.followed_changed.notified() => break,
+                    () = &mut changed => break,
                 };
                 match next {
                     Ok(Some(ServerNotification::ResourceUpdatedNotification(updated))) => {
-                        shared.link.resource_updated(&updated.params.uri);
+                        shared.followed.announce(&updated.params.uri);
                     }
                     Ok(Some(_)) => stale.notify_one(),
                     Ok(None) | Err(_) => {

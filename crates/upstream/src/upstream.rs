@@ -1,7 +1,7 @@
 //! State of one upstream: shared by the app, its calls and its supervisor.
 
 use std::{
-    collections::{BTreeSet, HashMap},
+    collections::HashMap,
     sync::{Arc, Mutex, PoisonError, RwLock},
 };
 
@@ -14,6 +14,7 @@ use crate::{
     UpstreamConfig,
     connection::Connection,
     failure,
+    followed::{FollowedResources, FollowedRoom},
     places::{OwnPlaces, Places},
     redactor::Redactor,
     user::User,
@@ -31,12 +32,13 @@ pub(crate) struct Upstream {
     pub(crate) link: Arc<CatalogLink>,
     /// Places for calls.
     pub(crate) places: Places,
-    /// Resources followed for clients; followed again after a reconnect.
-    pub(crate) followed: Mutex<BTreeSet<String>>,
-    pub(crate) followed_changed: Notify,
+    /// Resources followed for clients.
+    pub(crate) followed: Arc<FollowedResources>,
     pub(crate) level: Mutex<Option<LoggingLevel>>,
     /// A request did not reach the server: look whether it is still there.
     pub(crate) suspect: Notify,
+    /// There is no room for its catalog.
+    pub(crate) refused: Notify,
     pub(crate) stop: CancellationToken,
     pub(crate) tasks: TaskTracker,
     current: RwLock<Option<Arc<Connection>>>,
@@ -49,6 +51,7 @@ impl Upstream {
         environment: HashMap<String, String>,
         user: Option<User>,
         own_places: Arc<OwnPlaces>,
+        room: FollowedRoom,
     ) -> Self {
         Self {
             user,
@@ -58,10 +61,10 @@ impl Upstream {
             config,
             environment,
             link: Arc::default(),
-            followed: Mutex::default(),
-            followed_changed: Notify::new(),
+            followed: Arc::new(FollowedResources::new(room)),
             level: Mutex::default(),
             suspect: Notify::new(),
+            refused: Notify::new(),
             stop: CancellationToken::new(),
             tasks: TaskTracker::new(),
             current: RwLock::default(),
@@ -88,10 +91,6 @@ impl Upstream {
                 AppHealth::Up => failed(format!("app `{id}` is being reconnected; try again in a moment")),
             }
         })
-    }
-
-    pub(crate) fn followed(&self) -> BTreeSet<String> {
-        self.followed.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     pub(crate) fn level(&self) -> Option<LoggingLevel> {

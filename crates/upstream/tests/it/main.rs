@@ -28,3 +28,5 @@ mod support;
 mod tasks;
 #[cfg(test)]
 mod unread_answers;
+#[cfg(test)]
+mod updates;

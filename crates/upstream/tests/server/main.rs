@@ -5,7 +5,7 @@
 //! `--pids FILE` starts a child of its own and writes both ids; `--parent FILE` runs the gateway's side of a `--pids`
 //! server instead, until it is killed; `--tasks` lists tools that run as tasks; `--extra-members` adds members of other kinds of results
 //! to each result; `--unannounced` announces no tasks; `--no-task-methods` knows no method for them; `--resources` lists a resource, and a
-//! tool that announces its change.
+//! tool that announces its change; `--deaf-later FILE` answers no `resources/subscribe` any more once that made FILE.
 
 mod tasks;
 
@@ -51,6 +51,7 @@ fn main() {
         unannounced: has("--unannounced"),
         no_task_methods: has("--no-task-methods"),
         resources: has("--resources"),
+        deaf_later: value("--deaf-later"),
         tasks: has("--tasks").then(Tasks::default),
         more: value("--tools").and_then(|count| count.parse().ok()).unwrap_or(0),
         ..Server::default()
@@ -76,6 +77,7 @@ struct Server {
     unannounced: bool,
     no_task_methods: bool,
     resources: bool,
+    deaf_later: Option<String>,
     more: usize,
     tasks: Option<Tasks>,
     /// Open calls by the id of the question asked for them.
@@ -175,6 +177,11 @@ impl Server {
                 "supportedVersions": ["2026-07-28"], "capabilities": {"tools": {}, "extensions": extensions},
                 "serverInfo": {"name": "test", "version": "1"}})
             }
+            "resources/subscribe"
+                if self.deaf_later.as_ref().is_some_and(|file| std::fs::File::create_new(file).is_err()) =>
+            {
+                return;
+            }
             "ping" | "resources/subscribe" | "resources/unsubscribe" => json!({}),
             "logging/setLevel" => {
                 self.level = params["level"].clone();
@@ -245,7 +252,7 @@ impl Server {
                 tools.push(tool("new"));
             }
             if self.resources {
-                tools.push(tool("update"));
+                tools.extend(["update", "flood"].map(tool));
             }
             if self.bad_schema {
                 tools.extend([
@@ -319,6 +326,13 @@ impl Server {
             "update" => {
                 notify("notifications/resources/updated", json!({"uri": "file:///shared"}));
                 text("updated")
+            }
+            "flood" => {
+                for n in 0..5_000 {
+                    notify("notifications/resources/updated", json!({"uri": format!("file:///other/{n}")}));
+                    notify("notifications/resources/updated", json!({"uri": "file:///shared"}));
+                }
+                text("flooded")
             }
             "env" => {
                 let mut names: Vec<String> = std::env::vars().map(|(name, _)| name).collect();
