@@ -15,7 +15,7 @@ use serde_json::Value;
 
 use crate::{
     AppFuture, ApprovalStore, Caller, CallerAddress, CountedBefore, Denied, Forbidden, InvokeError, Paginate,
-    PermittedTool, Principal, Registry, SchemaMode, SealKey, ToolEntry, Trail,
+    PermittedTool, Principal, Registry, SchemaMode, SealKey, ToolEntry, Trail, Unavailable,
     access::{OpenTask, Sealer, decide},
     bulk::{bulk, off_thread},
     names::clipped,
