@@ -11,6 +11,6 @@ mod chain;
 mod file;
 mod verify;
 
-pub use chain::{CONTINUES, LOST, TORN, hex};
+pub use chain::{CONTINUES, LOST, TORN, hex, sha256_hex};
 pub use file::{AuditError, AuditFile};
 pub use verify::{Broken, Verified, verify};

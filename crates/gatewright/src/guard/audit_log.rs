@@ -12,10 +12,10 @@ use gatewright_core::{
     ApprovalDuration, ApprovalEvent, ApprovalListener, CallRecord, Execution, Observer, RequestObject,
     TraceContext, rmcp::model::JsonObject,
 };
-use gatewright_operator::audit::{AuditFile, hex};
+use gatewright_operator::audit::{AuditFile, hex, sha256_hex};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize, Serializer};
-use serde_json::Value;
+use serde_json::value::RawValue;
 
 use super::GuardError;
 
@@ -25,9 +25,9 @@ use super::GuardError;
 pub struct AuditConfig {
     /// File to which a line of JSON is appended for each execution and each event of the authorization server. Default: none.
     pub file: Option<PathBuf>,
-    /// Keep the text of scripts. Default false: only their SHA-256 and length.
+    /// Keep the text of scripts, up to 64 KiB of each. Default false: only their SHA-256 and length.
     pub include_scripts: bool,
-    /// Keep the arguments of calls by clients, which may contain secrets. Default false.
+    /// Keep the arguments of calls by clients, which may contain secrets; of those over 64 KiB their beginning, SHA-256 and length. Default false.
     pub include_arguments: bool,
     /// Write each line to the disk before the call continues, so that it survives a crash of the machine. Default false: lines
     /// survive a crash of the process.
@@ -94,7 +94,36 @@ struct Line<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     script: Option<ScriptLine<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    arguments: Option<Arguments<'a>>,
+    arguments: Option<Box<RawValue>>,
+    /// In place of arguments that are too long.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    cut_arguments: Option<Cut>,
+}
+
+/// Bytes of arguments, and of a script, that a line keeps.
+const MOST_KEPT: usize = 64 * 1024;
+
+/// The beginning of a long JSON text.
+#[derive(Debug, Serialize)]
+struct Cut {
+    sha256: String,
+    bytes: usize,
+    start: String,
+}
+
+/// The beginning of `text` that a line keeps.
+fn start(text: &str) -> &str {
+    &text[..text.floor_char_boundary(MOST_KEPT)]
+}
+
+/// The arguments as JSON, or the beginning of that if they are long.
+fn kept(arguments: &Arguments<'_>) -> (Option<Box<RawValue>>, Option<Cut>) {
+    let json = serde_json::to_string(arguments).unwrap_or_default();
+    if json.len() > MOST_KEPT {
+        let (sha256, bytes) = (sha256_hex(json.as_bytes()), json.len());
+        return (None, Some(Cut { sha256, bytes, start: start(&json).to_owned() }));
+    }
+    (RawValue::from_string(json).ok(), None)
 }
 
 /// Arguments of a call in the order in which they were sent, without the script.
@@ -128,7 +157,7 @@ struct ScriptLine<'a> {
     sha256: String,
     bytes: usize,
     #[serde(skip_serializing_if = "Option::is_none")]
-    text: Option<&'a Value>,
+    text: Option<&'a str>,
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes references")]
@@ -159,7 +188,9 @@ impl Audit {
 
     fn line<'a>(&self, execution: &'a Execution) -> Line<'a> {
         let (principal, given) = (&execution.principal, execution.arguments.as_ref());
-        let text = given.filter(|_| self.scripts).and_then(|given| given.get("script"));
+        let text = given.filter(|_| self.scripts).and_then(|given| given.get("script")?.as_str());
+        let (arguments, cut_arguments) =
+            given.filter(|_| self.arguments).map(|given| kept(&Arguments(given))).unwrap_or_default();
         Line {
             at_ms: at_ms(execution.started),
             event: "execution",
@@ -176,9 +207,10 @@ impl Audit {
             script: execution.script.map(|script| ScriptLine {
                 sha256: hex(&script.sha256),
                 bytes: script.bytes,
-                text,
+                text: text.map(start),
             }),
-            arguments: given.filter(|_| self.arguments).map(Arguments),
+            arguments,
+            cut_arguments,
         }
     }
 }
@@ -232,5 +264,27 @@ impl ApprovalListener for Audit {
 impl AuditSink for Audit {
     fn record(&self, event: &AuditEvent) {
         self.file.append(event);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn long_arguments_and_scripts_are_cut_and_short_ones_kept_as_they_were_sent() {
+        let kept_of = |arguments: serde_json::Value| kept(&Arguments(arguments.as_object().unwrap()));
+        let (whole, cut) = kept_of(json!({"b": 1, "script": "return 1;", "a": [2]}));
+        assert_eq!((whole.unwrap().get(), cut.is_none()), (r#"{"b":1,"a":[2]}"#, true));
+        let text = "é".repeat(10 << 20);
+        let (whole, cut) = kept_of(json!({"text": text}));
+        let cut = cut.unwrap();
+        assert!(whole.is_none() && cut.start.len().abs_diff(MOST_KEPT) < 2, "{}", cut.start.len());
+        let json = json!({"text": text}).to_string();
+        assert_eq!((cut.bytes, &cut.sha256), (json.len(), &sha256_hex(json.as_bytes())));
+        assert!(serde_json::to_string(&cut).unwrap().len() < 2 * MOST_KEPT);
+        assert_eq!((start(&text).len(), start("short")), (MOST_KEPT, "short"));
     }
 }

@@ -17,7 +17,8 @@ pub const TORN: &str = "audit.torn";
 /// End of every line, before the digest.
 const MARK: &str = ",\"chain\":\"";
 
-pub(crate) fn sha256_hex(text: &[u8]) -> String {
+/// The SHA-256 of a text as lower-case hexadecimal digits.
+pub fn sha256_hex(text: &[u8]) -> String {
     hex(&Sha256::digest(text))
 }
 

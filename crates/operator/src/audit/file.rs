@@ -14,8 +14,10 @@ use serde_json::json;
 
 use super::chain::{CONTINUES, LOST, TORN, parts, seal, sha256_hex};
 
-/// Bytes at the end of a file in which its last line is looked for.
-const TAIL: u64 = 16 * 1024 * 1024;
+/// Bytes of a line, at most.
+const MOST_LINE: usize = 4 * 1024 * 1024;
+/// Bytes at the end of a file in which its last whole line is looked for. Two parts of lines may follow it.
+const TAIL: u64 = 4 * MOST_LINE as u64;
 /// Beginning of the note about a cut line.
 const NOTE: &[u8] = b"{\"event\":\"audit.torn\"";
 
@@ -113,7 +115,7 @@ impl AuditFile {
         Ok(true)
     }
 
-    /// Appends a JSON object as one line. What cannot be written is failed in the log, counted, and noted in the file once there is
+    /// Appends a JSON object as one line, of 4 MiB at most. What cannot be written is failed in the log, counted, and noted in the file once there is
     /// room again; the caller goes on.
     pub fn append(&self, object: &impl Serialize) {
         LINE.with_borrow_mut(|line| {
@@ -130,7 +132,9 @@ impl AuditFile {
             return tracing::error!("an audit event is not a JSON object with members; it is not kept");
         }
         let mut writer = self.writer();
-        let written = writer.recover(self.sync).and_then(|()| writer.put(line, self.sync));
+        let fits = if line.len() > MOST_LINE { Err(io::ErrorKind::InvalidInput.into()) } else { Ok(()) };
+        let written =
+            fits.and_then(|()| writer.recover(self.sync)).and_then(|()| writer.put(line, self.sync));
         if let Err(error) = written {
             if writer.lost.is_multiple_of(SAY_AGAIN) {
                 let (path, lost) = (self.path.display(), writer.lost + 1);

@@ -36,6 +36,24 @@ fn a_file_goes_on_after_a_restart() {
 }
 
 #[test]
+fn a_line_too_long_to_find_its_beginning_again_is_lost_and_the_file_goes_on() {
+    let (_folder, path) = written(1);
+    let file = AuditFile::open(&path).unwrap();
+    for bytes in [1 << 20, 17 << 20] {
+        file.append(&json!({"event": "test", "text": "x".repeat(bytes)}));
+    }
+    drop(file);
+    AuditFile::open(&path).unwrap().append(&json!({"event": "again"}));
+    assert_eq!(check(&path).unwrap().lines, 3);
+
+    let file = AuditFile::open(&path).unwrap();
+    file.append(&json!({"event": "test", "text": "x".repeat(17 << 20)}));
+    file.append(&json!({"event": "next"}));
+    let lines = lines(&path);
+    assert!(lines[3].contains(r#""event":"audit.lost","count":1"#) && lines[4].contains("next"));
+}
+
+#[test]
 fn a_line_that_is_changed_taken_out_put_in_or_moved_is_named() {
     for (what, hand, broken) in [
         ("changed", (|all| all[1] = all[1].replace("\"n\":1", "\"n\":7")) as fn(&mut Vec<String>), 2),
