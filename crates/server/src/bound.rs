@@ -30,6 +30,9 @@ use crate::{
     tls::Certificate,
 };
 
+/// Bytes that a connection reads ahead and collects to be written, at most: also the longest head of a request, which streams may keep.
+const MOST_BUFFERED: usize = 64 * 1024;
+
 /// A server that listens.
 pub struct Bound {
     pub(crate) listener: TcpListener,
@@ -88,7 +91,7 @@ impl Bound {
     pub async fn serve(self, shutdown: CancellationToken) {
         let mut http = http1::Builder::new();
         // Bodies are not copied on their way to the socket: what keeps a request's place is dropped when they are written.
-        http.header_read_timeout(self.times.longest()).writev(true);
+        http.header_read_timeout(self.times.longest()).writev(true).max_buf_size(MOST_BUFFERED);
         let graceful = GracefulShutdown::new();
         let mut connections = JoinSet::new();
         loop {

@@ -16,6 +16,7 @@ use hyper::{body::Incoming, server::conn::http1, service::service_fn};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use serde_json::json;
 use tokio::{net::TcpListener, task::JoinSet};
+use tokio_io_timeout::TimeoutStream;
 use tokio_util::sync::CancellationToken;
 use tower::ServiceExt as _;
 
@@ -111,12 +112,14 @@ impl Admin {
 /// Connections at the same time. More are closed at once: whoever reaches the listener, token or not, must not use up the
 /// descriptors that clients need.
 const MOST_CONNECTIONS: usize = 256;
-/// Longest time that a connection may be idle, or take to send the headers of a request.
+/// Longest time that a connection may be idle, take to send the headers of a request, or take nothing of an answer.
 const WAIT: Duration = Duration::from_secs(75);
+/// Bytes that a connection reads ahead, at most: also the longest head of a request.
+const MOST_BUFFERED: usize = 64 * 1024;
 
 async fn serve(listener: TcpListener, routes: Router, stop: CancellationToken) {
     let mut http = http1::Builder::new();
-    http.timer(TokioTimer::new()).header_read_timeout(WAIT);
+    http.timer(TokioTimer::new()).header_read_timeout(WAIT).max_buf_size(MOST_BUFFERED);
     let mut connections = JoinSet::new();
     loop {
         let accepted = tokio::select! {
@@ -137,7 +140,9 @@ async fn serve(listener: TcpListener, routes: Router, stop: CancellationToken) {
                 let service = service_fn(move |request: Request<Incoming>| {
                     routes.clone().oneshot(request.map(Body::new))
                 });
-                connections.spawn(http.serve_connection(TokioIo::new(socket), service));
+                let mut socket = TimeoutStream::new(socket);
+                socket.set_write_timeout(Some(WAIT));
+                connections.spawn(http.serve_connection(TokioIo::new(Box::pin(socket)), service));
             }
             Err(error) => {
                 // Out of file descriptors, most likely: let connections end before the next try.
@@ -231,6 +236,37 @@ mod tests {
             let closed = tokio::time::timeout(2 * WAIT, stream.read_to_end(&mut rest)).await;
             assert!(closed.is_ok(), "{sent:?} is held open");
         }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_client_that_does_not_read_its_answer_is_cut_off_in_time() {
+        const LONG: usize = 64 << 20;
+        let config = AdminConfig { port: 0, ..AdminConfig::default() };
+        let admin = Admin::new(config, Registry::new(ToolNames::default())).metrics(|| "x".repeat(LONG));
+        let stop = CancellationToken::new();
+        let mut stream = TcpStream::connect(admin.start(stop.clone()).await.unwrap()).await.unwrap();
+        stream.write_all(b"GET /metrics HTTP/1.1\r\nhost: localhost\r\n\r\n").await.unwrap();
+        let mut text = vec![0; 100];
+        stream.read_exact(&mut text).await.unwrap();
+        // Time is not waited for: it passes while nothing else is to do.
+        tokio::time::sleep(2 * WAIT).await;
+        // Reset, or ended.
+        let _ = stream.read_to_end(&mut text).await;
+        assert!(text.len() < LONG, "all {} bytes were kept for it", text.len());
+    }
+
+    #[tokio::test]
+    async fn a_head_of_a_hundred_kilobytes_is_refused() {
+        let (address, _stop) = started().await;
+        let mut stream = TcpStream::connect(address).await.unwrap();
+        let head = format!(
+            "GET /metrics HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\nx-filler: {}\r\n\r\n",
+            "x".repeat(100_000)
+        );
+        let _ = stream.write_all(head.as_bytes()).await;
+        let mut answer = Vec::new();
+        let _ = stream.read_to_end(&mut answer).await;
+        assert!(!answer.starts_with(b"HTTP/1.1 200"));
     }
 
     fn admin(token: Option<&str>) -> Router {

@@ -47,6 +47,20 @@ async fn a_client_is_told_how_long_it_may_use_its_connection_again() {
 }
 
 #[tokio::test]
+async fn a_head_of_a_hundred_kilobytes_is_refused_and_one_of_forty_is_not() {
+    let rig = start(json!({})).await;
+    let filler = |bytes: usize| format!("x-filler: {}\r\n", "x".repeat(bytes));
+    ask(&mut connect(&rig).await, &filler(40_000)).await;
+    let mut stream = connect(&rig).await;
+    let request = format!("GET /healthz HTTP/1.1\r\nhost: 127.0.0.1\r\n{}\r\n", filler(100_000));
+    let _ = stream.write_all(request.as_bytes()).await;
+    let mut answer = [0; 12];
+    // It is closed while more of the head arrives, which may take the answer with it.
+    let read = timeout(PATIENCE, stream.read_exact(&mut answer)).await.unwrap();
+    assert!(read.is_err() || &answer == b"HTTP/1.1 431", "{answer:?}");
+}
+
+#[tokio::test]
 async fn an_idle_connection_outlives_the_time_for_headers_and_ends_after_its_own() {
     let rig = start(json!({"headerReadTimeout": "1s", "connectionIdle": "2s"})).await;
     let mut stream = connect(&rig).await;
