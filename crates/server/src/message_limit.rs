@@ -17,6 +17,15 @@ const MOST_BESIDES_ARGUMENTS: usize = 10_000;
 const MOST_META: usize = 16 * 1024;
 /// Bytes of the longest body for each key or value that a body may have.
 const BYTES_PER_VALUE: usize = 16;
+/// Bytes of an id or a progress token, at most: they are kept as long as their request, and repeated in what answers it.
+const MOST_ID: usize = 1024;
+
+/// A member of a message that is repeated in others, and is too long for that.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "`{0}` is longer than {MOST_ID} bytes, or is named twice; it is repeated in answers and notifications: send a short one"
+)]
+pub(crate) struct TooLongId(&'static str);
 
 /// Why a body is not read further.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -27,6 +36,8 @@ pub(crate) enum OverLimit {
     Message(usize),
     /// `_meta` of a `subscriptions/listen` is longer than this.
     Meta(usize),
+    /// A message has an id or a progress token that is too long.
+    Id(TooLongId),
     /// It is long, and not JSON.
     NotJson,
     /// It has an integer of so many digits, which does not fit 64 bits.
@@ -47,6 +58,7 @@ pub(crate) fn check(body: &[u8], most_bytes: usize) -> Result<(), OverLimit> {
         Unreadable::TooMany => OverLimit::Body(most),
         why => OverLimit::Unreadable(why),
     })?;
+    check_ids(body).map_err(OverLimit::Id)?;
     if let Some(digits) = rounded_integer(body) {
         return Err(OverLimit::Integer(digits));
     }
@@ -68,6 +80,73 @@ pub(crate) fn check(body: &[u8], most_bytes: usize) -> Result<(), OverLimit> {
         .into_iter()
         .map(|message| message.get().as_bytes())
         .try_for_each(|message| has_few(message, count_values(message, most).unwrap_or(count)))
+}
+
+/// Checks the ids and progress tokens of the messages in a body or a line. What is not JSON is refused by those who read it.
+///
+/// # Errors
+/// One is longer than [`MOST_ID`], or cannot be found because there are two.
+pub(crate) fn check_ids(body: &[u8]) -> Result<(), TooLongId> {
+    if body.len() <= MOST_ID {
+        return Ok(());
+    }
+    if !batch::is_batch(body) {
+        return check_ids_of(body);
+    }
+    // What cannot be taken apart is not served.
+    let messages = batch::messages(body).unwrap_or_default();
+    messages.into_iter().try_for_each(|message| check_ids_of(message.get().as_bytes()))
+}
+
+fn check_ids_of(message: &[u8]) -> Result<(), TooLongId> {
+    #[derive(Default, Deserialize)]
+    struct Message<'m> {
+        #[serde(borrow)]
+        id: Option<&'m RawValue>,
+        #[serde(borrow)]
+        params: Option<&'m RawValue>,
+    }
+    #[derive(Default, Deserialize)]
+    struct Params<'m> {
+        #[serde(borrow, rename = "requestId")]
+        request: Option<&'m RawValue>,
+        #[serde(borrow, rename = "_meta")]
+        meta: Option<&'m RawValue>,
+    }
+    #[derive(Default, Deserialize)]
+    struct Meta<'m> {
+        #[serde(borrow, rename = "progressToken")]
+        token: Option<&'m RawValue>,
+    }
+    let Message { id, params } = members(message, "id")?;
+    let Params { request, meta } = of_value(params, "requestId")?;
+    let Meta { token } = of_value(meta, "progressToken")?;
+    for (name, value) in [("id", id), ("requestId", request), ("progressToken", token)] {
+        if value.is_some_and(|value| value.get().len() > MOST_ID) {
+            return Err(TooLongId(name));
+        }
+    }
+    Ok(())
+}
+
+fn of_value<'m, T: Deserialize<'m> + Default>(
+    value: Option<&'m RawValue>,
+    wanted: &'static str,
+) -> Result<T, TooLongId> {
+    value.map_or_else(|| Ok(T::default()), |value| members(value.get().as_bytes(), wanted))
+}
+
+/// The members of a JSON object by which `wanted` is found; none of anything else.
+fn members<'m, T: Deserialize<'m> + Default>(json: &'m [u8], wanted: &'static str) -> Result<T, TooLongId> {
+    if !json.trim_ascii_start().starts_with(b"{") {
+        return Ok(T::default());
+    }
+    match serde_json::from_slice(json) {
+        Ok(members) => Ok(members),
+        // A member is there twice: any value may stand in each.
+        Err(error) if error.is_data() => Err(TooLongId(wanted)),
+        Err(_) => Ok(T::default()),
+    }
 }
 
 /// Checks what the stream of a `subscriptions/listen` would keep besides its subscriptions.
@@ -150,6 +229,41 @@ mod tests {
             ),
         ] {
             assert_eq!(check(body.as_bytes(), MOST_BYTES), expected, "{}", &body[..90]);
+        }
+    }
+
+    #[test]
+    fn ids_and_tokens_that_are_kept_and_repeated_are_short() {
+        let text = |bytes: usize| format!("\"{}\"", "x".repeat(bytes));
+        let named = |id: &str, method: &str, params: &str| {
+            format!(r#"{{"jsonrpc":"2.0","\u0069d":{id},"method":"{method}","params":{params}}}"#)
+        };
+        let with_token = |token: &str| format!(r#"{{"name":"t","_meta":{{"progressToken":{token}}}}}"#);
+        let long = Err(OverLimit::Id(TooLongId("id")));
+        let long_of = |name| Err(OverLimit::Id(TooLongId(name)));
+        let padding = text(2_000);
+        for (body, expected) in [
+            (named(&text(1_022), "ping", &format!(r#"{{"a":{padding}}}"#)), Ok(())),
+            (named(&text(1_023), "ping", "{}"), long),
+            (named(&text(4_000_000), "subscriptions/listen", "{}"), long),
+            (named(&format!("[{}]", numbers(1_000)), "ping", "[]"), long),
+            (named("1", "tools/call", &with_token(&text(1_022))), Ok(())),
+            (named("1", "tools/call", &with_token(&text(1_023))), long_of("progressToken")),
+            (named("1", "x", &format!(r#"{{"requestId":{}}}"#, text(1_023))), long_of("requestId")),
+            (named("1", "x", &format!(r#"{{"requestId":1,"requestId":{padding}}}"#)), long_of("requestId")),
+            (format!(r#"{{"id":1,"method":{padding},"id":2}}"#), long),
+            (format!(r#"{{"jsonrpc":"2.0","id":{},"result":{{}}}}"#, text(2_000)), long),
+            // Members of other places, and what is no request at all.
+            (named("1", "tools/call", &format!(r#"{{"arguments":{{"id":{padding}}}}}"#)), Ok(())),
+            (named("1", "x", &padding), Ok(())),
+            (named("1", "x", &format!(r#"{{"_meta":[{padding}]}}"#)), Ok(())),
+            (format!(r#"{{"id":{padding}"#), Ok(())),
+        ] {
+            assert_eq!(check(body.as_bytes(), MOST_BYTES), expected, "{}", &body[..40]);
+            if expected == long {
+                let batch = format!(r#"[{{"jsonrpc":"2.0","id":1,"method":"ping"}},{body}]"#);
+                assert_eq!(check(batch.as_bytes(), MOST_BYTES), long, "{}", &batch[..90]);
+            }
         }
     }
 

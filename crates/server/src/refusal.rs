@@ -252,6 +252,7 @@ pub(crate) fn over_limit(why: OverLimit, body: &[u8]) -> Response<Body> {
     let message = match why {
         OverLimit::NotJson => return not_a_message(body),
         OverLimit::Unreadable(why) => return invalid_request(&why.to_string()),
+        OverLimit::Id(why) => return invalid_request(&why.to_string()),
         OverLimit::Integer(digits) => {
             let message = format!(
                 "an integer of {digits} digits does not fit 64 bits and would be rounded; send it as text"

@@ -107,6 +107,28 @@ async fn a_stream_keeps_no_long_meta_of_its_request() {
 }
 
 #[tokio::test]
+async fn no_long_id_or_token_of_a_request_is_kept_or_repeated() {
+    let rig = start(json!({"sessions": false})).await;
+    let long = format!("\"{}\"", "x".repeat(3_000_000));
+    let listen = rig.modern("subscriptions/listen", json!({"notifications": {"toolsListChanged": true}}));
+    let listen = listen.build().unwrap();
+    let body = std::str::from_utf8(listen.body().unwrap().as_bytes().unwrap()).unwrap();
+    let of_listen = body.replace("\"id\":7", &format!("\"id\":{long}"));
+    assert!(of_listen.len() > 3_000_000);
+    let with_token =
+        request("tools/call", &format!(r#"{{"name":"app:echo","_meta":{{"progressToken":{long}}}}}"#));
+    let batch = format!("[{},{with_token}]", request("ping", "{}"));
+    for (body, name) in [(of_listen, "`id`"), (with_token, "`progressToken`"), (batch, "`progressToken`")] {
+        let mut request = rig.post(body);
+        for header in ["mcp-protocol-version", "mcp-method"].into_iter().filter(|_| name == "`id`") {
+            request = request.header(header, &listen.headers()[header]);
+        }
+        let (status, code, text) = refused(request).await;
+        assert!((status, code) == (400, -32600) && text.contains(name), "{status} {code} {text:.200}");
+    }
+}
+
+#[tokio::test]
 async fn large_inputs_of_tools_are_passed_on() {
     let rig = start(json!({"sessions": false})).await;
     for (what, input) in [
