@@ -11,11 +11,14 @@ use std::{
 };
 
 use axum::body::Body;
-use bytes::{Buf, Bytes, BytesMut};
+use bytes::{Buf, Bytes};
 use futures::future::BoxFuture;
+use gatewright_core::NoShare;
 use http::Request;
 use http_body::{Frame, SizeHint};
 use http_body_util::BodyExt;
+
+use crate::request_memory::{Pieces, Room};
 
 /// A body that was not read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -23,13 +26,19 @@ pub(crate) enum BodyError {
     TooLong,
     TooSlow,
     Broken,
+    NoRoom(NoShare),
 }
 
-/// Reads a body of at most `most` bytes within `time`.
+/// Reads a body of at most `most` bytes within `time`, as far as there is `room`.
 ///
 /// Of a body that turns out to be too long, as much again is read and dropped, so that its sender receives the answer.
-pub(crate) async fn read(body: Body, most: usize, time: Duration) -> Result<Bytes, BodyError> {
-    tokio::time::timeout(time, collect(body, most)).await.unwrap_or(Err(BodyError::TooSlow))
+pub(crate) async fn read(
+    body: &mut Body,
+    most: usize,
+    time: Duration,
+    room: &mut Room,
+) -> Result<Bytes, BodyError> {
+    tokio::time::timeout(time, collect(body, most, room)).await.unwrap_or(Err(BodyError::TooSlow))
 }
 
 /// Returns `true` if the body's declared length (`Content-Length`) is over `most` bytes.
@@ -111,40 +120,24 @@ const MOST_PEEKED: usize = 64 * 1024;
 const PEEK_TIME: Duration = Duration::from_secs(1);
 
 /// The body of a caller that is not let in; empty when it says no length, is too long or takes too long.
-pub(crate) async fn peek(body: Body) -> Bytes {
-    let length = http_body::Body::size_hint(&body).exact();
+pub(crate) async fn peek(body: &mut Body, room: &mut Room) -> Bytes {
+    let length = http_body::Body::size_hint(body).exact();
     match length.is_some_and(|length| length <= MOST_PEEKED as u64) {
-        true => read(body, MOST_PEEKED, PEEK_TIME).await.unwrap_or_default(),
+        true => read(body, MOST_PEEKED, PEEK_TIME, room).await.unwrap_or_default(),
         false => Bytes::new(),
     }
 }
 
-async fn collect(mut body: Body, most: usize) -> Result<Bytes, BodyError> {
-    let mut first: Option<Bytes> = None;
-    let mut more = BytesMut::new();
-    let mut length = 0usize;
+async fn collect(body: &mut Body, most: usize, room: &mut Room) -> Result<Bytes, BodyError> {
+    let mut pieces = Pieces::new(most, room);
     while let Some(frame) = body.frame().await {
         let Ok(data) = frame.map_err(|_| BodyError::Broken)?.into_data() else { continue };
-        length += data.remaining();
-        if length > most.saturating_mul(2) {
-            return Err(BodyError::TooLong);
-        }
-        if length > most {
-            (first, more) = (None, BytesMut::new());
-        } else if more.is_empty() && first.is_none() {
-            first = Some(data);
-        } else {
-            if let Some(first) = first.take() {
-                more.reserve(first.len() + data.len());
-                more.extend_from_slice(&first);
-            }
-            more.extend_from_slice(&data);
+        match pieces.add(data) {
+            Err(BodyError::TooLong) if pieces.length() <= most.saturating_mul(2) => {}
+            added => added?,
         }
     }
-    if length > most {
-        return Err(BodyError::TooLong);
-    }
-    Ok(first.unwrap_or_else(|| more.freeze()))
+    pieces.whole()
 }
 
 /// A body with a guard that is dropped once it is sent; it may be ended early.

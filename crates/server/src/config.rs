@@ -10,7 +10,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use url::Url;
 
-use crate::{ClusterConfig, TlsConfig, host_and_origin::AllowedSources};
+use crate::{ClusterConfig, TlsConfig, host_and_origin::AllowedSources, request_memory};
 
 /// The HTTP server: address, limits and timeouts. Durations are texts such as `"5m"` or `"30s"`. Each instance counts its own connections, requests,
 /// streams and sessions: n instances take n times as many.
@@ -53,9 +53,14 @@ pub struct HttpConfig {
     /// all.
     pub max_connections: usize,
     /// Requests worked on at the same time; more get 503 with `Retry-After`. Default 1,024. A request counts until its
-    /// answer is sent. Streams that only wait for notifications are counted by `maxStreams`. A caller (see `maxSessionsPerCaller`) may have as many
+    /// answer is sent, also while its client is away. Streams that only wait for notifications are counted by `maxStreams`. A caller (see `maxSessionsPerCaller`) may have as many
     /// as are free, alone half of all; then it gets 429.
     pub max_concurrency: usize,
+    /// Memory for requests that are worked on, in MiB, 16 to 1,048,576: the text of each and the values that are read from it, which can take 70 times as
+    /// much. Default 512. A request counts from its first byte until its call ends. Those of up to 16 KiB are not counted. A caller (see `maxSessionsPerCaller`)
+    /// may have a quarter of what is free, alone a fifth of all, or one request of any length for which there is room; then it gets 429. Where there is no room, requests
+    /// get 503.
+    pub max_request_mib: usize,
     /// Room for answers that clients do not take as fast as they get them, in MiB, 16 to 1,048,576. Default 256. Answers of up to 16 KiB are not counted.
     /// A caller (see `maxSessionsPerCaller`) may have a quarter of what is free, alone a fifth of all, or one answer of any length for which there is
     /// room. A caller that has more gets 429 until it reads them, and an error in place of each answer that is ready then.
@@ -132,6 +137,7 @@ impl Default for HttpConfig {
             max_body_bytes: 4 * 1024 * 1024,
             max_connections: 20_000,
             max_concurrency: 1024,
+            max_request_mib: request_memory::DEFAULT_MIB,
             max_unsent_mib: 256,
             max_streams: 10_000,
             sessions: true,
@@ -230,6 +236,7 @@ impl HttpConfig {
             ("maxBodyBytes", self.max_body_bytes, 1, 64 << 20),
             ("maxConnections", self.max_connections, 1, 1_000_000),
             ("maxConcurrency", self.max_concurrency, 1, 1_000_000),
+            ("maxRequestMib", self.max_request_mib, 16, 1 << 20),
             ("maxUnsentMib", self.max_unsent_mib, 16, 1 << 20),
             ("maxStreams", self.max_streams, 1, 1_000_000),
             ("maxSessions", self.max_sessions, 1, 1_000_000),
@@ -342,6 +349,7 @@ mod tests {
         assert_eq!(field(r#"{"maxSessions": 0}"#), "maxSessions");
         assert_eq!(field(r#"{"maxSessionsPerCaller": 0}"#), "maxSessionsPerCaller");
         assert_eq!(field(r#"{"maxConnections": 0}"#), "maxConnections");
+        assert_eq!(field(r#"{"maxRequestMib": 15}"#), "maxRequestMib");
         assert_eq!(field(r#"{"maxUnsentMib": 15}"#), "maxUnsentMib");
         assert_eq!(field(r#"{"sessionIdle": "10ms"}"#), "sessionIdle");
         assert_eq!(field(r#"{"connectionIdle": "900ms"}"#), "connectionIdle");

@@ -5,11 +5,10 @@
 use std::{net::IpAddr, sync::Arc, time::Duration};
 
 use axum::body::Body;
-use bytes::Bytes;
 use futures::future::BoxFuture;
 use gatewright_core::{
     AccessMode, Authenticator, Caller, CallerAddress, Claimant, EndpointName, Era, Gateway, Network, Portion,
-    Principal, Scopes, Share, Shares, off_thread,
+    Principal, Scopes, Share, Shares, off_thread, parsed_bytes,
 };
 use http::{HeaderMap, HeaderValue, Method, Response, Uri, header, request::Parts};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
@@ -19,6 +18,7 @@ use crate::{
     config::HttpConfig,
     host_and_origin::AllowedSources,
     message_limit, mode, refusal,
+    request_memory::{Message, RequestMemory},
     sessions::Owner,
     unsent::UnsentBudget,
 };
@@ -38,6 +38,7 @@ pub(crate) struct RequestGate {
     calls: Arc<Shares>,
     streams: Arc<Shares>,
     pub(crate) unsent: Arc<UnsentBudget>,
+    pub(crate) requests: RequestMemory,
     proxies: Vec<Network>,
     pub(crate) most_bytes: usize,
     pub(crate) body_time: Duration,
@@ -63,6 +64,7 @@ impl RequestGate {
             calls: Shares::new(config.max_concurrency, Portion::AsMuchAsFree),
             streams: Shares::new(config.max_streams, Portion::QuarterOfFree),
             unsent: UnsentBudget::new(config.max_unsent_mib),
+            requests: RequestMemory::new(config.max_request_mib),
             proxies: config.trusted_proxies.iter().filter_map(|text| Network::parse(text)).collect(),
             most_bytes: config.max_body_bytes,
             body_time: config.body_read_timeout,
@@ -102,7 +104,7 @@ impl RequestGate {
             Some(authenticator) => match authenticator.authenticate(parts).await {
                 Ok(principal) => principal,
                 Err(refused) => {
-                    let request = body::peek(std::mem::take(body)).await;
+                    let request = body::peek(body, &mut self.requests.begin(self.claimant(parts))).await;
                     return Err(refusal::by_authenticator(refused, &request));
                 }
             },
@@ -110,7 +112,7 @@ impl RequestGate {
         let principal = principal.at(EndpointName::of(parts));
         let missing = self.gateway.registry().endpoints().missing_scopes(&principal);
         if let Some(authenticator) = self.authenticator.as_deref().filter(|_| !missing.is_empty()) {
-            let request = body::peek(std::mem::take(body)).await;
+            let request = body::peek(body, &mut self.requests.begin(self.claimant(parts))).await;
             return Err(insufficient_scope(authenticator, &principal, &missing, &request));
         }
         let owner = Owner::of(&principal);
@@ -154,8 +156,9 @@ impl RequestGate {
     }
 
     /// Makes room for `more` messages of a request that has `permit` for its first.
-    pub(crate) fn more_room(permit: &mut Share, more: usize) -> Result<(), Response<Body>> {
-        permit.grow(more).map_err(refusal::no_room_for_request)
+    pub(crate) fn more_room(&self, permit: &Share, more: usize) -> Result<Vec<Arc<Share>>, Response<Body>> {
+        let place = || self.calls.take(permit.claimant().clone(), 1).map(Arc::new);
+        (0..more).map(|_| place()).collect::<Result<_, _>>().map_err(refusal::no_room_for_request)
     }
 
     /// Done when a stream that `parts` opened must end: with its caller's token, or with its endpoint.
@@ -179,7 +182,7 @@ impl RequestGate {
     }
 
     /// Reads a message and refuses a request whose scopes its caller lacks.
-    pub(crate) async fn message(&self, parts: &Parts, body: Body) -> Result<Bytes, Response<Body>> {
+    pub(crate) async fn message(&self, parts: &Parts, mut body: Body) -> Result<Message, Response<Body>> {
         let is_plain =
             |coding: &HeaderValue| coding.as_bytes().trim_ascii().eq_ignore_ascii_case(b"identity");
         if !parts.headers.get_all(header::CONTENT_ENCODING).iter().all(is_plain) {
@@ -190,19 +193,33 @@ impl RequestGate {
             self.lingering.spawn(body::linger(body));
             return Err(refusal::unread(BodyError::TooLong, self.most_bytes));
         }
-        let message = body::read(body, self.most_bytes, self.body_time)
-            .await
-            .map_err(|why| refusal::unread(why, self.most_bytes))?;
-        let (body, most_bytes) = (message.clone(), self.most_bytes);
+        let mut room = self.requests.begin(self.claimant(parts));
+        let message = match body::read(&mut body, self.most_bytes, self.body_time, &mut room).await {
+            Ok(message) => message,
+            Err(why) => {
+                if matches!(why, BodyError::NoRoom(_)) {
+                    self.lingering.spawn(body::linger(body));
+                }
+                return Err(refusal::unread(why, self.most_bytes));
+            }
+        };
+        let (read, most_bytes) = (message.clone(), self.most_bytes);
         let listens = listens(&parts.headers);
-        let checked = off_thread(body.len(), move || {
-            message_limit::check(&body, most_bytes)?;
-            if listens { message_limit::check_listen(&body) } else { Ok(()) }
+        let checked = off_thread(read.len(), move || {
+            message_limit::check(&read, most_bytes)?;
+            if listens {
+                message_limit::check_listen(&read)?;
+            }
+            Ok::<_, message_limit::OverLimit>(parsed_bytes(&read))
         })
         .await;
-        if let Err(over) = checked {
-            return Err(off_thread(message.len(), move || refusal::over_limit(over, &message)).await);
-        }
+        let values = match checked {
+            Ok(values) => values,
+            Err(over) => {
+                return Err(off_thread(message.len(), move || refusal::over_limit(over, &message)).await);
+            }
+        };
+        let message = Message::new(message, values, room).map_err(refusal::no_room_in_memory)?;
         if let Some(authenticator) = &self.authenticator
             && let Some(principal) = parts.extensions.get::<Principal>()
             && principal.scopes != Scopes::All
@@ -210,9 +227,9 @@ impl RequestGate {
             let caller = Caller::new(principal.clone())
                 .in_mode(parts.extensions.get::<AccessMode>().copied())
                 .claiming(parts.extensions.get::<Arc<Claimant>>().cloned());
-            let missing = self.gateway.missing_scopes(caller, message.clone()).await;
+            let missing = self.gateway.missing_scopes(caller, message.text().clone()).await;
             if !missing.is_empty() {
-                return Err(insufficient_scope(&**authenticator, principal, &missing, &message));
+                return Err(insufficient_scope(&**authenticator, principal, &missing, message.text()));
             }
         }
         Ok(message)

@@ -62,10 +62,10 @@ pub struct Occupancy {
 
 impl std::fmt::Debug for Occupancy {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let Occupied { connections, requests, streams, sessions, unsent_bytes } = self.now();
+        let Occupied { connections, requests, streams, sessions, request_bytes, unsent_bytes } = self.now();
         write!(
             f,
-            "Occupancy({connections} connections, {requests} requests, {streams} streams, {sessions} sessions, {unsent_bytes} bytes unsent)"
+            "Occupancy({connections} connections, {requests} requests, {streams} streams, {sessions} sessions, {request_bytes} bytes of requests, {unsent_bytes} bytes unsent)"
         )
     }
 }
@@ -81,6 +81,8 @@ pub struct Occupied {
     pub streams: usize,
     /// Sessions of the older era that this instance holds, of `http.maxSessions`.
     pub sessions: usize,
+    /// Bytes of memory that requests over 16 KiB take, of `http.maxRequestMib`.
+    pub request_bytes: usize,
     /// Bytes of answers over 16 KiB that clients have not taken, of `http.maxUnsentMib`.
     pub unsent_bytes: usize,
 }
@@ -90,7 +92,8 @@ impl Occupancy {
     pub fn now(&self) -> Occupied {
         let gate = self.endpoint.gate();
         let ((requests, streams), unsent_bytes) = (gate.open(), gate.unsent.held());
+        let request_bytes = gate.requests.held();
         let (connections, sessions) = (self.places.open(), self.endpoint.sessions.open());
-        Occupied { connections, requests, streams, sessions, unsent_bytes }
+        Occupied { connections, requests, streams, sessions, request_bytes, unsent_bytes }
     }
 }

@@ -5,11 +5,11 @@
 
 use std::{
     borrow::Cow,
-    collections::HashSet,
+    collections::{HashMap, hash_map::Entry},
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
-use gatewright_core::shed_unused;
+use gatewright_core::{Share, shed_unused};
 use rmcp::{
     ErrorData, RoleServer,
     model::{ClientJsonRpcMessage, ClientNotification, JsonRpcMessage, RequestId, ServerJsonRpcMessage},
@@ -20,22 +20,33 @@ use rmcp::{
 /// Characters of an id in an error, at most.
 const MOST_SHOWN: usize = 64;
 
-/// The ids of a session's open requests.
+/// A place for a request over HTTP.
+type Place = Arc<Share>;
+
+/// The ids of a session's open requests, with the places that they have until they are answered, whether their clients wait or not.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct InFlight(Arc<Mutex<HashSet<RequestId>>>);
+pub(crate) struct InFlight(Arc<Mutex<HashMap<RequestId, Option<Place>>>>);
 
 impl InFlight {
-    fn ids(&self) -> MutexGuard<'_, HashSet<RequestId>> {
+    fn ids(&self) -> MutexGuard<'_, HashMap<RequestId, Option<Place>>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Notes the request that is `received`, or forgets the one that it cancels.
+    /// Notes the request that is `received`, which has a `place` over HTTP, or forgets the one that it cancels.
     ///
     /// # Errors
     /// A request with this id is open.
-    pub(crate) fn receive(&self, received: &ClientJsonRpcMessage) -> Result<(), ErrorData> {
+    pub(crate) fn receive(
+        &self,
+        received: &ClientJsonRpcMessage,
+        place: Option<Place>,
+    ) -> Result<(), ErrorData> {
         match received {
-            JsonRpcMessage::Request(request) if !self.ids().insert(request.id.clone()) => {
+            JsonRpcMessage::Request(request) => {
+                if let Entry::Vacant(new) = self.ids().entry(request.id.clone()) {
+                    new.insert(place);
+                    return Ok(());
+                }
                 let id: String = request.id.to_string().chars().take(MOST_SHOWN).collect();
                 let message = format!(
                     "Invalid Request: a request with the id {id} is not answered yet; give each request an id of its own"
@@ -46,7 +57,7 @@ impl InFlight {
                 if let ClientNotification::CancelledNotification(cancelled) = &notification.notification
                     && let Some(id) = &cancelled.params.request_id
                 {
-                    self.ids().remove(id);
+                    self.forget(id);
                 }
             }
             _ => {}
@@ -62,8 +73,13 @@ impl InFlight {
             _ => None,
         };
         if let Some(id) = answered {
-            self.ids().remove(id);
+            self.forget(id);
         }
+    }
+
+    /// Forgets a request.
+    pub(crate) fn forget(&self, id: &RequestId) {
+        self.ids().remove(id);
     }
 }
 

@@ -34,6 +34,7 @@ mod mode;
 mod paths;
 mod refusal;
 mod relay;
+mod request_memory;
 mod resumption;
 mod server;
 mod session_room;

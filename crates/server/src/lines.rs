@@ -2,21 +2,29 @@
 
 use std::{borrow::Cow, io, sync::Arc};
 
-use gatewright_core::{Line, LineReader, Revision, count_values, write_line};
+use gatewright_core::{
+    Claimant, Line, LineReader, NoShare, Revision, count_values, parsed_bytes, write_line,
+};
 use rmcp::{
     RoleServer,
-    model::{ErrorCode, JsonRpcMessage, ServerResult},
+    model::{ErrorCode, GetExtensions as _, JsonRpcMessage, ServerResult},
     service::{RxJsonRpcMessage, TxJsonRpcMessage},
     transport::Transport,
 };
-use serde_json::json;
+use serde_json::{Value, json};
 use tokio::{
     io::{AsyncRead, AsyncWrite, AsyncWriteExt as _},
     sync::Mutex,
     task::JoinHandle,
 };
 
-use crate::{batch, in_flight::InFlight, refusal::not_a_message_code};
+use crate::{
+    batch,
+    in_flight::InFlight,
+    message_limit,
+    refusal::{TRANSPORT, not_a_message_code},
+    request_memory::{DEFAULT_MIB, RequestMemory},
+};
 
 /// Longest line read, in bytes. Longer ones are answered with an error.
 const MOST_BYTES: usize = 16 << 20;
@@ -30,6 +38,7 @@ pub struct LineTransport<R, W> {
     owed: Option<JoinHandle<io::Result<()>>>,
     writer: Arc<Mutex<Option<W>>>,
     in_flight: InFlight,
+    memory: RequestMemory,
     /// The handshake agreed on 2025-03-26, which has batches.
     takes_batches: bool,
     /// Messages of a batch that are not read yet, first one last.
@@ -51,6 +60,7 @@ impl<R: AsyncRead + Send + Unpin, W: AsyncWrite + Send + Unpin + 'static> LineTr
             owed: None,
             writer: Arc::new(Mutex::new(Some(writer))),
             in_flight: InFlight::default(),
+            memory: RequestMemory::new(DEFAULT_MIB),
             takes_batches: false,
             batch: Vec::new(),
         }
@@ -92,10 +102,29 @@ impl<R: AsyncRead + Send + Unpin, W: AsyncWrite + Send + Unpin + 'static> LineTr
     }
 
     fn owe(&mut self, code: i32, message: &str) {
+        self.owe_to(&Value::Null, code, message);
+    }
+
+    fn owe_to(&mut self, id: &Value, code: i32, message: &str) {
         tracing::info!(error.code = code, "a line was refused");
-        let error = json!({"jsonrpc": "2.0", "id": null, "error": {"code": code, "message": message}});
+        let error = json!({"jsonrpc": "2.0", "id": id, "error": {"code": code, "message": message}});
         let writer = self.writer.clone();
         self.owed = Some(tokio::spawn(async move { write(&writer, error.to_string().into_bytes()).await }));
+    }
+
+    /// Takes room for a message that was read from `line`, until its call ends.
+    fn hold(&self, message: &mut RxJsonRpcMessage<RoleServer>, line: &[u8]) -> Result<(), NoShare> {
+        let values = usize::try_from(parsed_bytes(line)).unwrap_or(usize::MAX);
+        let mut room = self.memory.begin(Claimant::default());
+        room.grow(values.saturating_add(line.len()))?;
+        let context = match message {
+            JsonRpcMessage::Request(request) => request.request.extensions_mut(),
+            JsonRpcMessage::Notification(notification) => notification.notification.extensions_mut(),
+            // Whoever asked waits for it.
+            _ => return Ok(()),
+        };
+        context.insert(Arc::new(room));
+        Ok(())
     }
 
     async fn pay(&mut self) -> io::Result<()> {
@@ -153,9 +182,25 @@ where
                 self.owe(ErrorCode::INVALID_REQUEST.0, &format!("Invalid Request: {unreadable}"));
                 continue;
             }
+            if let Err(why) = message_limit::check_ids(line) {
+                self.owe(ErrorCode::INVALID_REQUEST.0, &format!("Invalid Request: {why}"));
+                continue;
+            }
             match serde_json::from_slice(line) {
-                Ok(message) => {
-                    if let Err(refused) = self.in_flight.receive(&message) {
+                Ok(mut message) => {
+                    if self.hold(&mut message, line).is_err() {
+                        let id = if let JsonRpcMessage::Request(request) = &message {
+                            json!(request.id)
+                        } else {
+                            Value::Null
+                        };
+                        let why = format!(
+                            "requests take more than {DEFAULT_MIB} MiB of memory; wait until one is answered"
+                        );
+                        self.owe_to(&id, TRANSPORT, &why);
+                        continue;
+                    }
+                    if let Err(refused) = self.in_flight.receive(&message, None) {
                         // Without the id: it would be read as the answer to the first request.
                         self.owe(refused.code.0, &refused.message);
                         continue;
@@ -180,5 +225,41 @@ where
             writer.shutdown().await?;
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::io::{AsyncBufReadExt as _, BufReader};
+
+    use super::*;
+
+    #[tokio::test]
+    async fn requests_take_room_until_their_calls_end_and_one_that_finds_none_gets_an_error() {
+        let (mut input, reader) = tokio::io::duplex(1 << 20);
+        let (writer, output) = tokio::io::duplex(1 << 16);
+        let mut lines = LineTransport::new(reader, writer);
+        lines.memory = RequestMemory::new(1);
+        for id in 1..=3 {
+            let arguments = json!({"a": "x".repeat(220_000)});
+            let params = json!({"name": "t", "arguments": arguments});
+            let call = json!({"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": params});
+            input.write_all(format!("{call}\n").as_bytes()).await.unwrap();
+        }
+        let long = format!("{{\"jsonrpc\":\"2.0\",\"id\":\"{}\",\"method\":\"ping\"}}\n", "x".repeat(2_000));
+        input.write_all(long.as_bytes()).await.unwrap();
+        drop(input);
+        let first = lines.receive().await.unwrap();
+        let second = lines.receive().await.unwrap();
+        assert!((800_000..1 << 20).contains(&lines.memory.held()), "{}", lines.memory.held());
+        assert!(lines.receive().await.is_none(), "neither the third nor the one of a long id is served");
+        drop((first, second));
+        assert_eq!(lines.memory.held(), 0);
+        let mut answers = BufReader::new(output).lines();
+        for (id, code, text) in [(json!(3), -32000, "memory"), (Value::Null, -32600, "`id`")] {
+            let answer: Value = serde_json::from_str(&answers.next_line().await.unwrap().unwrap()).unwrap();
+            assert_eq!((&answer["id"], &answer["error"]["code"]), (&id, &json!(code)));
+            assert!(answer["error"]["message"].as_str().unwrap().contains(text), "{answer}");
+        }
     }
 }

@@ -5,7 +5,6 @@
 use std::sync::Arc;
 
 use axum::body::Body;
-use bytes::Bytes;
 use futures::future::BoxFuture;
 use gatewright_core::{Claimant, Era, Gateway, Principal, Revision, Share, begin_off_thread};
 use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode, header, request::Parts};
@@ -20,7 +19,8 @@ use crate::{
     config::HttpConfig,
     gate::{RequestGate, listens},
     refusal,
-    relay::{Gone, Relay, SessionHome},
+    relay::{Gone, Relay, SessionHome, is_sent_on},
+    request_memory::Message,
     session_room::SessionRoom,
     sessions::{OwnedSessions, Owner, on_behalf_of},
     unsent::for_caller,
@@ -108,7 +108,7 @@ async fn answer(endpoint: &Endpoint, request: Request<Body>) -> Result<Response<
         (false, true) => Some(endpoint.gate.until_ended(&parts)),
         (false, false) => None,
     };
-    let place = Place { permit, until, caller: None };
+    let place = Place { permit: Arc::new(permit), more: Vec::new(), until, caller: None };
     accept_anything(&mut parts.headers);
     let message = match parts.method {
         Method::POST => {
@@ -117,16 +117,19 @@ async fn answer(endpoint: &Endpoint, request: Request<Body>) -> Result<Response<
             }
             endpoint.gate.message(&parts, body).await?
         }
-        _ => Bytes::new(),
+        _ => Message::default(),
     };
+    if only_waits {
+        shorten(&mut parts);
+    }
 
     if let Some(others) = &endpoint.others {
         let home = match era.is_stateless() {
-            true => others.cluster.held_elsewhere(&message).await,
+            true => others.cluster.held_elsewhere(message.text()).await,
             false => others.cluster.elsewhere(&parts.headers),
         };
         if let Some(home) = home {
-            match others.relay.pass_on(home, &parts, message.clone()).await {
+            match others.relay.pass_on(home, &parts, message.text().clone()).await {
                 Ok(response) => return Ok(place.hold(response)),
                 // A call is gone with its instance: this one says so.
                 Err(Gone) if era.is_stateless() => {}
@@ -139,7 +142,9 @@ async fn answer(endpoint: &Endpoint, request: Request<Body>) -> Result<Response<
 
 /// The place that a request takes until its answer is sent, and the end of an answer that is a stream.
 struct Place {
-    permit: Share,
+    permit: Arc<Share>,
+    /// Places of the further messages of a batch.
+    more: Vec<Arc<Share>>,
     until: Option<BoxFuture<'static, ()>>,
     /// The caller of an answer that is made here.
     caller: Option<Arc<Claimant>>,
@@ -151,7 +156,7 @@ impl Place {
             for_caller(&mut response, caller);
         }
         response.map(|body| {
-            let guarded = GuardedBody::new(body, self.permit);
+            let guarded = GuardedBody::new(body, (self.permit, self.more));
             match self.until {
                 Some(end) => guarded.until(end).into_body(),
                 None => guarded.into_body(),
@@ -176,7 +181,7 @@ impl SessionHome for Endpoint {
         &self.gate
     }
 
-    fn serve(&self, parts: Parts, message: Bytes, permit: Share) -> BoxFuture<'_, Response<Body>> {
+    fn serve(&self, parts: Parts, message: Message, permit: Share) -> BoxFuture<'_, Response<Body>> {
         Box::pin(async move {
             let Some(owner) = parts.extensions.get::<Principal>().map(Owner::of) else {
                 return refusal::session_not_found();
@@ -184,7 +189,8 @@ impl SessionHome for Endpoint {
             // The other instance knows the token, and ends the stream with it.
             let until =
                 (parts.method == Method::GET).then(|| stream_end(self, Box::pin(std::future::pending())));
-            match here(self, parts, message, Place { permit, until, caller: None }, owner).await {
+            let place = Place { permit: Arc::new(permit), more: Vec::new(), until, caller: None };
+            match here(self, parts, message, place, owner).await {
                 Ok(response) | Err(response) => response,
             }
         })
@@ -194,7 +200,7 @@ impl SessionHome for Endpoint {
 async fn here(
     endpoint: &Endpoint,
     parts: Parts,
-    message: Bytes,
+    message: Message,
     mut place: Place,
     owner: Owner,
 ) -> Result<Response<Body>, Response<Body>> {
@@ -208,10 +214,10 @@ async fn here(
     {
         return Err(refusal::session_not_found());
     }
-    if batch::is_batch(&message) && endpoint.takes_batches(&parts.headers) {
+    if batch::is_batch(message.text()) && endpoint.takes_batches(&parts.headers) {
         return many(endpoint, &parts, &message, place, &owner).await;
     }
-    let mut answer = one(endpoint, parts, message, owner).await;
+    let mut answer = one(endpoint, parts, message, owner, place.permit.clone()).await;
     let (Ok(response) | Err(response)) = &mut answer;
     if response.status() == StatusCode::METHOD_NOT_ALLOWED && endpoint.with_sessions && !era.is_stateless() {
         response.headers_mut().insert(header::ALLOW, HeaderValue::from_static("GET, POST, DELETE"));
@@ -227,33 +233,36 @@ async fn here(
 async fn many(
     endpoint: &Endpoint,
     parts: &Parts,
-    body: &Bytes,
+    body: &Message,
     mut place: Place,
     owner: &Owner,
 ) -> Result<Response<Body>, Response<Body>> {
-    let messages = batch::messages(body).map_err(|why| refusal::invalid_request(&why))?;
-    RequestGate::more_room(&mut place.permit, messages.len() - 1)?;
+    let messages = batch::messages(body.text()).map_err(|why| refusal::invalid_request(&why))?;
+    place.more = endpoint.gate.more_room(&place.permit, messages.len() - 1)?;
     let mut answers = Vec::with_capacity(messages.len());
-    for message in messages {
-        let message = body.slice_ref(message.get().as_bytes());
-        let (Ok(answer) | Err(answer)) = one(endpoint, parts.clone(), message, owner.clone()).await;
+    for (message, permit) in messages.into_iter().zip(std::iter::once(&place.permit).chain(&place.more)) {
+        let message = body.part(message.get().as_bytes());
+        let (Ok(answer) | Err(answer)) =
+            one(endpoint, parts.clone(), message, owner.clone(), permit.clone()).await;
         answers.push(answer);
     }
     Ok(place.hold(batch::answer(answers)))
 }
 
-/// Has `rmcp` serve one message. Its refusals are made JSON-RPC errors.
+/// Has `rmcp` serve one message, which has the place `permit`. Its refusals are made JSON-RPC errors.
 async fn one(
     endpoint: &Endpoint,
-    parts: Parts,
-    message: Bytes,
+    mut parts: Parts,
+    message: Message,
     owner: Owner,
+    permit: Arc<Share>,
 ) -> Result<Response<Body>, Response<Body>> {
     let opener = endpoint.gate.claimant(&parts);
+    let message = message.into_call(&mut parts);
     let (service, bytes, stopping) =
         (endpoint.service.clone(), message.len(), endpoint.gate.stopping.clone());
     // In a box: it takes 6 KB, and every future around it would hold and move three of them.
-    let handled = Box::pin(on_behalf_of(owner, opener, async move {
+    let handled = Box::pin(on_behalf_of(owner, opener, permit, async move {
         let request = Request::from_parts(parts, Full::new(message.clone()));
         let (parts, body) = service.handle(request).await.into_parts();
         match refusal::is_plain(&parts) {
@@ -265,6 +274,18 @@ async fn one(
         (_, Some(why)) => Err(refusal::no_room(why)),
         (answer, None) => answer,
     }
+}
+
+/// Keeps of the head of a stream's request what it may need as long as it is open, and copies that: a head of any length would be kept with a part of it.
+fn shorten(parts: &mut Parts) {
+    let mut headers = HeaderMap::new();
+    for (name, value) in parts.headers.iter().filter(|(name, _)| is_sent_on(name)) {
+        if let Ok(copy) = HeaderValue::from_bytes(value.as_bytes()) {
+            headers.append(name.clone(), copy);
+        }
+    }
+    parts.headers = headers;
+    parts.uri = parts.uri.path().parse().unwrap_or_default();
 }
 
 /// Clients that take anything, or do not say, take what MCP sends.
@@ -280,4 +301,30 @@ pub(crate) fn is_json(headers: &HeaderMap) -> bool {
     let kind = headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok());
     let essence = kind.and_then(|kind| kind.split(';').next()).unwrap_or_default();
     essence.trim().eq_ignore_ascii_case("application/json")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_head_of_a_stream_keeps_what_mcp_needs_and_nothing_of_what_it_came_with() {
+        let long = "x".repeat(60_000);
+        let request = Request::get(format!("/mcp?q={long}"))
+            .header("x-filler", &long)
+            .header("authorization", "Bearer x")
+            .header("mcp-session-id", "7")
+            .header("accept", "text/event-stream")
+            .header("accept", "*/*");
+        let mut parts = request.body(()).unwrap().into_parts().0;
+        let before = parts.headers.clone();
+        shorten(&mut parts);
+        let names: Vec<_> = parts.headers.iter().map(|(name, _)| name.as_str()).collect();
+        assert_eq!(
+            (names.concat(), parts.uri.to_string()),
+            ("mcp-session-idacceptaccept".into(), "/mcp".into())
+        );
+        let address = |headers: &HeaderMap| headers["mcp-session-id"].as_bytes().as_ptr();
+        assert_ne!(address(&parts.headers), address(&before), "it is a copy");
+    }
 }

@@ -20,7 +20,7 @@ use crate::{
 /// "Unauthorized" (contract: JSON-RPC error codes).
 const UNAUTHORIZED: i32 = -32001;
 /// Code of the SDKs for a refusal of the transport that has no code of its own.
-const TRANSPORT: i32 = -32000;
+pub(crate) const TRANSPORT: i32 = -32000;
 
 /// An answer of JSON with a status.
 pub(crate) fn json(status: StatusCode, body: &Value) -> Response<Body> {
@@ -152,6 +152,18 @@ pub(crate) fn no_room_for_request(why: NoShare) -> Response<Body> {
     }
 }
 
+/// The answer to a request that takes more memory than there is.
+pub(crate) fn no_room_in_memory(why: NoShare) -> Response<Body> {
+    match why {
+        NoShare::Room => busy("requests take too much memory; `http.maxRequestMib` is the limit"),
+        NoShare::Share => too_many(
+            "this caller, or its network, has its share of the memory for requests; wait until one is answered, or send less at once: a caller \
+             may have a quarter of what `http.maxRequestMib` leaves free",
+            "1",
+        ),
+    }
+}
+
 pub(crate) fn no_room_for_stream(why: NoShare) -> Response<Body> {
     match why {
         NoShare::Room => busy("too many streams are open; `http.maxStreams` is the limit"),
@@ -232,6 +244,7 @@ pub(crate) fn unread(why: BodyError, most: usize) -> Response<Body> {
             response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
             response
         }
+        BodyError::NoRoom(why) => no_room_in_memory(why),
         BodyError::TooSlow => transport(StatusCode::REQUEST_TIMEOUT, "the body did not arrive in time"),
         BodyError::Broken => transport(StatusCode::BAD_REQUEST, "the body could not be read"),
     }

@@ -65,7 +65,7 @@ impl Work {
         let why = "its client closed the connection".to_owned();
         let params = CancelledNotificationParam::new(Some(self.request.clone()), Some(why));
         let message = ClientJsonRpcMessage::notification(CancelledNotification::new(params).into());
-        let _ = self.in_flight.receive(&message);
+        let _ = self.in_flight.receive(&message, None);
         // A session that has ended has no requests.
         let _ = sessions.accept_message(&self.session.1, message).await;
     }

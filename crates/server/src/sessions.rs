@@ -11,7 +11,7 @@ use std::{
 };
 
 use futures::{Stream, StreamExt as _, stream};
-use gatewright_core::{Claimant, NoShare, Principal, REQUEST_CANCELLED, Revision};
+use gatewright_core::{Claimant, NoShare, Principal, REQUEST_CANCELLED, Revision, Share};
 use rmcp::{
     ErrorData,
     model::{
@@ -122,9 +122,29 @@ impl Drop for Wait {
     }
 }
 
+/// A request that its session does not have yet. Its client may leave before.
+struct Begun(Option<(InFlight, RequestId)>);
+
+impl Begun {
+    /// The session has it: it is open until it is answered.
+    fn taken(mut self) {
+        self.0 = None;
+    }
+}
+
+impl Drop for Begun {
+    fn drop(&mut self) {
+        if let Some((in_flight, id)) = &self.0 {
+            in_flight.forget(id);
+        }
+    }
+}
+
 struct Caller {
     owner: Owner,
     opener: Claimant,
+    /// The place of the request.
+    permit: Arc<Share>,
     no_room: Cell<Option<NoShare>>,
 }
 
@@ -132,13 +152,14 @@ tokio::task_local! {
     static CALLER: Caller;
 }
 
-/// Runs `work` on behalf of `owner`; also returns the reason if there was no room for a session.
+/// Runs `work` on behalf of `owner`, whose request has the place `permit`; also returns the reason if there was no room for a session.
 pub(crate) async fn on_behalf_of<T>(
     owner: Owner,
     opener: Claimant,
+    permit: Arc<Share>,
     work: impl Future<Output = T>,
 ) -> (T, Option<NoShare>) {
-    let caller = Caller { owner, opener, no_room: Cell::new(None) };
+    let caller = Caller { owner, opener, permit, no_room: Cell::new(None) };
     CALLER.scope(caller, async { (work.await, CALLER.with(|caller| caller.no_room.get())) }).await
 }
 
@@ -293,10 +314,12 @@ impl SessionManager for OwnedSessions {
             Some(known) => (known.in_flight.clone(), known.primes()),
             None => Default::default(),
         };
-        if let Err(refused) = in_flight.receive(&message) {
+        let permit = CALLER.try_with(|caller| caller.permit.clone()).ok();
+        if let Err(refused) = in_flight.receive(&message, permit) {
             let error = ServerJsonRpcMessage::error(refused, Some(request.id.clone()));
             return Ok(freed(stream::iter([ServerSseMessage::from_message(error)])));
         }
+        let begun = Begun(Some((in_flight.clone(), request.id.clone())));
         let wait = Wait::begin(&self.waiting, id, &request.id);
         let work = Work {
             sessions: Arc::downgrade(&self.inner),
@@ -307,6 +330,7 @@ impl SessionManager for OwnedSessions {
             answered: CancellationToken::new(),
         };
         let mut stream = freed(self.inner.create_stream(&own(id), message).await?);
+        begun.taken();
         // It primes the stream, and is there at once.
         let first = stream.next().await;
         let stream = freed(events(stream::iter(first.clone()).chain(stream), primes));
@@ -330,7 +354,7 @@ impl SessionManager for OwnedSessions {
             wait.cancel();
         }
         if let Some(known) = self.known().get(id) {
-            let _ = known.in_flight.receive(&message);
+            let _ = known.in_flight.receive(&message, None);
         }
         Ok(self.inner.accept_message(&own(id), message).await?)
     }

@@ -225,7 +225,7 @@ pub(crate) async fn say(
     if endpoint.paths.find(parts.uri.path()).is_none() {
         return refusal::nothing_here(endpoint.paths.main());
     }
-    let (_permit, owner) = match endpoint.gate.admit(&mut parts, &mut body, false).await {
+    let (permit, owner) = match endpoint.gate.admit(&mut parts, &mut body, false).await {
         Ok(admitted) => admitted,
         Err(refused) => return refused,
     };
@@ -241,7 +241,7 @@ pub(crate) async fn say(
         return refusal::wrong_content_type();
     }
     let bytes = match endpoint.gate.message(&parts, body).await {
-        Ok(bytes) => bytes,
+        Ok(message) => message.into_call(&mut parts),
         Err(refused) => return refused,
     };
     let body = bytes.clone();
@@ -252,7 +252,9 @@ pub(crate) async fn say(
         Ok(message) => message,
         Err(refused) => return refused,
     };
-    if let Err(refused) = session.in_flight.receive(&message) {
+    // First: whoever leaves while it waits has sent nothing.
+    let Ok(inbox) = session.inbox.reserve().await else { return refusal::session_not_found() };
+    if let Err(refused) = session.in_flight.receive(&message, Some(Arc::new(permit))) {
         return refusal::invalid(&bytes, &refused);
     }
     match &mut message {
@@ -265,14 +267,10 @@ pub(crate) async fn say(
         }
         _ => {}
     }
-    match session.inbox.send(message).await {
-        Ok(()) => {
-            let mut response = Response::new(Body::from("Accepted"));
-            *response.status_mut() = StatusCode::ACCEPTED;
-            response
-        }
-        Err(_) => refusal::session_not_found(),
-    }
+    inbox.send(message);
+    let mut response = Response::new(Body::from("Accepted"));
+    *response.status_mut() = StatusCode::ACCEPTED;
+    response
 }
 
 /// An event that waits for its stream.

@@ -120,6 +120,7 @@ impl AdminListener {
                     requests: now.requests,
                     streams: now.streams,
                     sessions: now.sessions,
+                    request_bytes: now.request_bytes,
                     unsent_bytes: now.unsent_bytes,
                 })
             });

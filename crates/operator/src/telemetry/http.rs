@@ -15,6 +15,8 @@ pub struct OpenCounts {
     pub streams: usize,
     /// Sessions of the older era.
     pub sessions: usize,
+    /// Bytes of memory that requests take.
+    pub request_bytes: usize,
     /// Bytes of answers that clients have not taken.
     pub unsent_bytes: usize,
 }
@@ -28,6 +30,7 @@ pub struct HttpMetrics {
     requests: IntGauge,
     streams: IntGauge,
     sessions: IntGauge,
+    memory: IntGauge,
     unsent: IntGauge,
 }
 
@@ -50,17 +53,22 @@ impl HttpMetrics {
             requests: IntGauge::new("gatewright_http_requests_open", "Requests that are worked on")?,
             streams: IntGauge::new("gatewright_http_streams_open", "Open streams of notifications")?,
             sessions: IntGauge::new("gatewright_sessions_open", "Sessions of the older era that are held")?,
+            memory: IntGauge::new(
+                "gatewright_http_request_bytes",
+                "Bytes of memory that requests over 16 KiB take",
+            )?,
             unsent: IntGauge::new(
                 "gatewright_http_unsent_bytes",
                 "Bytes of answers over 16 KiB that clients have not taken",
             )?,
         };
-        let instruments: [Box<dyn Collector>; 6] = [
+        let instruments: [Box<dyn Collector>; 7] = [
             Box::new(metrics.responses.clone()),
             Box::new(metrics.connections.clone()),
             Box::new(metrics.requests.clone()),
             Box::new(metrics.streams.clone()),
             Box::new(metrics.sessions.clone()),
+            Box::new(metrics.memory.clone()),
             Box::new(metrics.unsent.clone()),
         ];
         instruments.into_iter().try_for_each(|one| metrics.all.register(one))?;
@@ -79,6 +87,7 @@ impl HttpMetrics {
         self.requests.set(size(open.requests));
         self.streams.set(size(open.streams));
         self.sessions.set(size(open.sessions));
+        self.memory.set(size(open.request_bytes));
         self.unsent.set(size(open.unsent_bytes));
         render(&self.all)
     }

@@ -23,7 +23,7 @@ pub(crate) struct Gone;
 const FIRST_SIGN: Duration = Duration::from_secs(5);
 
 /// Returns `true` for headers of a request that are sent on: those that MCP and its traces need. Never `Authorization`, `Cookie` or `DPoP`.
-fn is_sent_on(name: &HeaderName) -> bool {
+pub(crate) fn is_sent_on(name: &HeaderName) -> bool {
     const SENT_ON: [&str; 8] = [
         "accept",
         "baggage",

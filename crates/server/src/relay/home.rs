@@ -5,7 +5,7 @@ use std::{sync::Weak, time::Duration};
 use axum::body::Body;
 use bytes::{Bytes, BytesMut};
 use futures::FutureExt as _;
-use gatewright_core::{CallerAddress, Claimant, Principal};
+use gatewright_core::{CallerAddress, Claimant, Principal, off_thread, parsed_bytes};
 use http::{Method, Request, Response, request::Parts};
 use http_body_util::BodyExt as _;
 
@@ -15,7 +15,12 @@ use super::{
     exchange::Exchange,
     message::{CHUNK, Part, Reason, RequestMeta, ResponseMeta, headers, meta_json, pairs, read_meta},
 };
-use crate::{body::BodyError, refusal, unsent::CountedBody};
+use crate::{
+    body::BodyError,
+    refusal,
+    request_memory::{Message, Pieces, Room},
+    unsent::CountedBody,
+};
 
 /// Time after which a request without an answer is confirmed.
 const CONFIRM: Duration = Duration::from_secs(1);
@@ -59,7 +64,8 @@ async fn answer(exchange: &mut Exchange, endpoint: Weak<dyn SessionHome>) -> boo
     gate.note_claimant(&mut parts);
     let room = gate.room(&parts, parts.method == Method::GET);
     let most = if room.is_ok() { gate.most_bytes } else { 0 };
-    let message = match tokio::time::timeout(gate.body_time, read(exchange, first, most)).await {
+    let mut memory = gate.requests.begin(gate.claimant(&parts));
+    let message = match tokio::time::timeout(gate.body_time, read(exchange, first, most, &mut memory)).await {
         Ok(None) => return false,
         Ok(Some(message)) => message,
         Err(_) => Err(BodyError::TooSlow),
@@ -67,10 +73,10 @@ async fn answer(exchange: &mut Exchange, endpoint: Weak<dyn SessionHome>) -> boo
     let response = match (room, message) {
         (Err(full), _) => full,
         (Ok(_), Err(unread)) => refusal::unread(unread, most),
-        (Ok(permit), Ok(message)) => {
-            let serving = endpoint.serve(parts, message, permit);
-            confirmed(exchange, serving).await
-        }
+        (Ok(permit), Ok(text)) => match with_values(text, memory).await {
+            Ok(message) => confirmed(exchange, endpoint.serve(parts, message, permit)).await,
+            Err(full) => full,
+        },
     };
     let response = gate.unsent.count(response, Claimant::default);
     send(exchange, response).await
@@ -92,24 +98,30 @@ fn parts_of(meta: RequestMeta) -> Option<Parts> {
     Some(request.into_parts().0)
 }
 
-/// The whole body, of at most `most` bytes; none when the exchange is over. What is longer is read to its end and dropped, so that its
-/// sender comes to hear the answer.
-async fn read(exchange: &mut Exchange, first: Part, most: usize) -> Option<Result<Bytes, BodyError>> {
-    let (mut part, mut length, mut body) = (first, 0, BytesMut::new());
+/// The whole body, of at most `most` bytes; none when the exchange is over. What is longer, or finds no room, is read to its end and dropped, so that
+/// its sender comes to hear the answer.
+async fn read(
+    exchange: &mut Exchange,
+    mut part: Part,
+    most: usize,
+    room: &mut Room,
+) -> Option<Result<Bytes, BodyError>> {
+    let mut pieces = Pieces::new(most, room);
     loop {
-        length += part.data.len();
-        if length > most {
-            body = BytesMut::new();
-        } else if part.end && body.is_empty() {
-            return Some(Ok(part.data));
-        } else {
-            body.extend_from_slice(&part.data);
-        }
+        // Told by the whole.
+        let _ = pieces.add(part.data);
         if part.end {
-            return Some(if length > most { Err(BodyError::TooLong) } else { Ok(body.freeze()) });
+            return Some(pieces.whole());
         }
         part = exchange.receive().await.ok()?;
     }
+}
+
+/// The message, once there is room for its values.
+async fn with_values(text: Bytes, room: Room) -> Result<Message, Response<Body>> {
+    let read = text.clone();
+    let values = off_thread(text.len(), move || parsed_bytes(&read)).await;
+    Message::new(text, values, room).map_err(refusal::no_room_in_memory)
 }
 
 /// Waits for an answer; one that takes its time is preceded by a confirmation that the request arrived.

@@ -22,7 +22,6 @@ use std::{
 };
 
 use axum::body::Body;
-use bytes::Bytes;
 use futures::{StreamExt as _, future::BoxFuture};
 use gatewright_core::Share;
 use http::{Response, request::Parts};
@@ -33,7 +32,7 @@ use tokio::{
 use tokio_util::task::{AbortOnDropHandle, TaskTracker};
 
 pub use self::channel::{Delivery, FromPeers, NotDelivered, PeerChannel};
-pub(crate) use self::entry::Gone;
+pub(crate) use self::entry::{Gone, is_sent_on};
 use self::{
     exchange::{Entry, Exchange},
     message::{ExchangeId, FRESH, Head, Message, Reason, Refused, Seal},
@@ -41,6 +40,7 @@ use self::{
 use crate::{
     cluster::{BootId, ClusterKey},
     gate::RequestGate,
+    request_memory::Message as Request,
 };
 
 /// Time between two signs of life to an instance with which exchanges are open.
@@ -60,7 +60,7 @@ pub(crate) trait SessionHome: Send + Sync {
     fn gate(&self) -> &RequestGate;
 
     /// Serves a request of a session or a call that is held here. Its principal is among the extensions.
-    fn serve(&self, parts: Parts, message: Bytes, permit: Share) -> BoxFuture<'_, Response<Body>>;
+    fn serve(&self, parts: Parts, message: Request, permit: Share) -> BoxFuture<'_, Response<Body>>;
 }
 
 /// Carries requests to other instances and serves theirs.

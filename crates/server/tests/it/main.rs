@@ -31,6 +31,8 @@ mod hub;
 #[cfg(test)]
 mod limits;
 #[cfg(test)]
+mod memory;
+#[cfg(test)]
 mod modes;
 #[cfg(test)]
 mod principals;

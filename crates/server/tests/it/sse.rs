@@ -104,6 +104,34 @@ async fn at_the_end_of_the_server_open_requests_are_answered_and_then_the_stream
 }
 
 #[tokio::test]
+async fn a_call_keeps_its_place_and_room_until_it_is_answered_and_its_id_is_short() {
+    let rig = start(json!({"legacySse": true, "maxConcurrency": 1})).await;
+    let (mut events, url) = open(&rig, "x").await;
+    let params = json!({
+        "protocolVersion": "2024-11-05", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"},
+    });
+    say(&rig, &url, "x", message(0, "initialize", &params)).send().await.unwrap();
+    events.next().await.unwrap();
+    let initialized = r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#.to_owned();
+    say(&rig, &url, "x", initialized).send().await.unwrap();
+    let long = message(1, "ping", &json!({})).replace("1", &format!("\"{}\"", "x".repeat(2_000)));
+    let (status, code, text) = refused(say(&rig, &url, "x", long)).await;
+    assert!((status, code) == (400, -32600) && text.contains("`id`"), "{status} {code} {text}");
+    let wait = json!({"name": "app:wait", "arguments": {"a": "x".repeat(100_000)}});
+    assert_eq!(say(&rig, &url, "x", message(1, "tools/call", &wait)).send().await.unwrap().status(), 202);
+    rig.tools.started.notified().await;
+    let now = rig.occupancy.now();
+    assert!(now.requests == 1 && now.request_bytes > 200_000, "{now:?}");
+    assert_eq!(refused(say(&rig, &url, "x", message(2, "ping", &json!({})))).await.0, 503);
+    rig.tools.go_on.notify_one();
+    assert!(events.next().await.unwrap().contains("done"));
+    while rig.occupancy.now().request_bytes > 0 {
+        tokio::task::yield_now().await;
+    }
+    assert_eq!(say(&rig, &url, "x", message(2, "ping", &json!({}))).send().await.unwrap().status(), 202);
+}
+
+#[tokio::test]
 async fn a_second_request_with_an_id_in_flight_is_refused() {
     let rig = start(json!({"legacySse": true})).await;
     let (mut events, url) = open(&rig, "x").await;
