@@ -261,16 +261,16 @@ async fn one(
     let message = message.into_call(&mut parts);
     let (service, bytes, stopping) =
         (endpoint.service.clone(), message.len(), endpoint.gate.stopping.clone());
-    // In a box: it takes 6 KB, and every future around it would hold and move three of them.
-    let handled = Box::pin(on_behalf_of(owner, opener, permit, async move {
+    // In a box of its own: it takes 6 KB, and every future around it would hold and move three of them.
+    let handled = Box::pin(async move {
         let request = Request::from_parts(parts, Full::new(message.clone()));
         let (parts, body) = service.handle(request).await.into_parts();
         match refusal::is_plain(&parts) {
             true => Err(refusal::translate(parts, body, &message, stopping.is_cancelled()).await),
             false => Ok(Response::from_parts(parts, Body::new(body))),
         }
-    }));
-    match begin_off_thread(bytes, handled).await {
+    });
+    match begin_off_thread(bytes, Box::pin(on_behalf_of(owner, opener, permit, handled))).await {
         (_, Some(why)) => Err(refusal::no_room(why)),
         (answer, None) => answer,
     }
