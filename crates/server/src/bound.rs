@@ -30,7 +30,7 @@ use crate::{
     tls::Certificate,
 };
 
-/// Bytes that a connection reads ahead and collects to be written, at most: also the longest head of a request, which streams may keep.
+/// Bytes that a connection collects to be written, and may have read of a head before it reads on: a head has less than twice as many.
 const MOST_BUFFERED: usize = 64 * 1024;
 
 /// A server that listens.
