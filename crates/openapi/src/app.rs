@@ -164,7 +164,7 @@ impl Shared {
             match loader.config().place() {
                 DocumentPlace::File(_) => loader.changed(FILE_EVERY).await,
                 DocumentPlace::Url(_) if self.loaded.load().is_none() => {
-                    let wait = FIRST_RETRY * 2_u32.saturating_pow(failures.min(10) - 1);
+                    let wait = FIRST_RETRY * 2_u32.saturating_pow(failures.clamp(1, 10) - 1);
                     tokio::time::sleep(wait.min(refresh)).await;
                 }
                 DocumentPlace::Url(_) => tokio::time::sleep(refresh).await,

@@ -10,6 +10,7 @@ mod call;
 mod config;
 mod document;
 mod endpoints;
+mod listed;
 mod loading;
 mod operation;
 mod sign_in;

@@ -2,7 +2,8 @@
 
 use std::{
     collections::{BTreeSet, HashMap, HashSet},
-    fs, io,
+    fs,
+    io::{self, Read as _},
     path::{Path, PathBuf},
     sync::Arc,
     time::{Duration, SystemTime},
@@ -18,7 +19,9 @@ use crate::{
     call::{HttpApi, Surroundings, Validators, fits, token_endpoint},
     config::{ApiAuth, Credential, DocumentPlace, OpenapiConfig},
     document::{self, Document, DocumentOptions, Finding},
-    endpoints, sign_in,
+    endpoints,
+    listed::listed,
+    sign_in,
 };
 
 /// Findings about one document that are kept.
@@ -125,10 +128,9 @@ fn finding(item: &str, problem: &str) -> CatalogFinding {
 
 /// Credentials that no scheme of the document is for.
 fn misfits(config: &OpenapiConfig, document: &Document) -> Vec<InvalidField> {
-    let names: Vec<&str> = document.schemes.keys().map(|name| &**name).collect();
-    let known = || match names.is_empty() {
+    let known = || match document.schemes.is_empty() {
         true => "it has none".to_owned(),
-        false => format!("it has {}", names.join(", ")),
+        false => format!("it has {}", listed(document.schemes.keys(), ", ")),
     };
     match &config.auth {
         None | Some(ApiAuth::Every(Credential::None {})) => Vec::new(),
@@ -305,10 +307,14 @@ fn read_file(path: &Path, most: usize) -> Result<String, String> {
     if !metadata.is_file() {
         return Err(format!("{} is no file", path.display()));
     }
-    if metadata.len() > most as u64 {
+    // It may grow meanwhile.
+    let mut text = Vec::with_capacity(usize::try_from(metadata.len()).unwrap_or(most).min(most));
+    let file = fs::File::open(path).map_err(unreadable)?;
+    file.take(most as u64 + 1).read_to_end(&mut text).map_err(unreadable)?;
+    if text.len() > most {
         return Err(format!("{} has more than {most} bytes; see `maxDocumentBytes`", path.display()));
     }
-    fs::read_to_string(path).map_err(unreadable)
+    String::from_utf8(text).map_err(|_| unreadable(io::ErrorKind::InvalidData.into()))
 }
 
 /// A file that the document refers to. It has to be in the folder of the document, or below.

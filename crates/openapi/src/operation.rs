@@ -76,7 +76,7 @@ pub struct Parameter {
     /// The request needs it.
     pub required: bool,
     /// Media type of a parameter with `content`, whose value is written in that type.
-    pub content: Option<Box<str>>,
+    pub content: Option<Arc<str>>,
 }
 
 /// Place of a parameter in a request.
@@ -122,7 +122,7 @@ pub enum Style {
 pub struct Body {
     /// The media type, sent as `Content-Type`. A multipart type gets its boundary at the call. For a range such as `image/*`, which no
     /// request can name, `application/octet-stream`.
-    pub media_type: Box<str>,
+    pub media_type: Arc<str>,
     /// Kind of the media type.
     pub kind: BodyKind,
     /// Arguments that make up the body.
@@ -178,7 +178,7 @@ pub struct BodyField {
 pub struct FieldEncoding {
     /// `Content-Type` of the part in a multipart body; in a form, values are written in this type where `style` is none.
     /// Several types, as in `image/png, image/jpeg`, are all allowed. None: text for simple values, JSON for others.
-    pub content_type: Option<Box<str>>,
+    pub content_type: Option<Arc<str>>,
     /// Spelling as of a query parameter. Always there in a form, unless the document names a content type; in a multipart body where the
     /// document asks for it.
     pub style: Option<Style>,
@@ -214,7 +214,7 @@ pub enum StatusCodes {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Media {
     /// The type or a range, as the document has it.
-    pub media_type: Box<str>,
+    pub media_type: Arc<str>,
     /// The content is a sequence of items (`itemSchema` of OpenAPI 3.2, or a type for sequences such as `text/event-stream`).
     pub stream: bool,
 }
@@ -236,7 +236,7 @@ pub struct Requirement {
     /// Name of the scheme among those of the document. It may be missing there.
     pub scheme: Arc<str>,
     /// Scopes or roles.
-    pub scopes: Box<[Box<str>]>,
+    pub scopes: Box<[Arc<str>]>,
 }
 
 /// A security scheme of a document.
@@ -246,7 +246,7 @@ pub enum SecurityScheme {
     /// A key in a header, the query or a cookie.
     ApiKey {
         /// Its name there.
-        name: Box<str>,
+        name: Arc<str>,
         /// Its place.
         location: ApiKeyLocation,
     },
@@ -255,23 +255,23 @@ pub enum SecurityScheme {
     /// `Authorization: Bearer …`.
     Bearer,
     /// `Authorization` with another scheme (RFC 9110 §16.4.1), such as `digest`.
-    Http(Box<str>),
+    Http(Arc<str>),
     /// OAuth 2.0.
     Oauth2 {
         /// Flows of the document.
-        flows: Box<[Oauth2Flow]>,
+        flows: Arc<[Oauth2Flow]>,
         /// Metadata of the authorization server (RFC 8414; OpenAPI 3.2).
-        metadata_url: Option<Box<str>>,
+        metadata_url: Option<Arc<str>>,
     },
     /// OpenID Connect.
     OpenIdConnect {
         /// The discovery document.
-        url: Box<str>,
+        url: Arc<str>,
     },
     /// A client certificate.
     MutualTls,
     /// A type that this crate does not know.
-    Unknown(Box<str>),
+    Unknown(Arc<str>),
 }
 
 /// Place of an API key.
@@ -291,13 +291,13 @@ pub struct Oauth2Flow {
     /// Kind of the flow.
     pub kind: Oauth2FlowKind,
     /// The authorization endpoint.
-    pub authorization_url: Option<Box<str>>,
+    pub authorization_url: Option<Arc<str>>,
     /// The token endpoint.
-    pub token_url: Option<Box<str>>,
+    pub token_url: Option<Arc<str>>,
     /// The endpoint for refresh tokens, where it is another one.
-    pub refresh_url: Option<Box<str>>,
+    pub refresh_url: Option<Arc<str>>,
     /// Scopes of the document.
-    pub scopes: Box<[Box<str>]>,
+    pub scopes: Box<[Arc<str>]>,
 }
 
 /// Kinds of flows.

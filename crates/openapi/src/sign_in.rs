@@ -162,7 +162,7 @@ fn described(
             let Some(flow) = flows.iter().find(is_of_code) else {
                 return metadata_url.as_deref().map_or(Ok(None), issuer_of);
             };
-            let url = |own: &Option<String>, of_document: &Option<Box<str>>, field| match own {
+            let url = |own: &Option<String>, of_document: &Option<Arc<str>>, field| match own {
                 Some(own) => Ok(Some(own.clone())),
                 None => of_document.as_deref().map(|url| whole(url, field)).transpose(),
             };

@@ -39,17 +39,27 @@ const MOST_FIELDS: usize = 20;
 pub(crate) struct Memory {
     room: Option<AnswerRoom>,
     reserved: Vec<Reserved>,
+    /// Bytes of short parts for which there is no room yet.
+    parts: u64,
 }
 
 impl Memory {
     pub(crate) fn new(room: Option<AnswerRoom>) -> Self {
-        Self { room, reserved: Vec::new() }
+        Self { room, ..Self::default() }
     }
 
     /// Takes room for a JSON text once it is parsed.
     fn take(&mut self, json: &[u8]) -> Result<(), CallError> {
         let Some(room) = self.room.as_ref().filter(|_| json.len() > SHORT) else { return Ok(()) };
         self.reserved.push(room.reserve(parsed_bytes(json)).map_err(CallError::NoRoom)?);
+        Ok(())
+    }
+
+    /// Takes room for a part of an answer that has `bytes` in memory; for short parts once they are many.
+    pub(crate) fn take_part(&mut self, bytes: u64) -> Result<(), CallError> {
+        self.parts += bytes;
+        let Some(room) = self.room.as_ref().filter(|_| self.parts > SHORT as u64) else { return Ok(()) };
+        self.reserved.push(room.reserve(std::mem::take(&mut self.parts)).map_err(CallError::NoRoom)?);
         Ok(())
     }
 }

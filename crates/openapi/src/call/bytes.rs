@@ -12,6 +12,9 @@ const LENIENT: GeneralPurposeConfig = GeneralPurposeConfig::new()
 const STANDARD: GeneralPurpose = GeneralPurpose::new(&alphabet::STANDARD, LENIENT);
 const URL_SAFE: GeneralPurpose = GeneralPurpose::new(&alphabet::URL_SAFE, LENIENT);
 
+/// Longest type of a file, in bytes.
+const LONGEST_TYPE: usize = 500;
+
 /// A file in an argument.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct File {
@@ -67,7 +70,9 @@ fn data_uri(rest: &str) -> Option<File> {
     }
     let data: Vec<u8> = percent_encoding::percent_decode_str(data).collect();
     let bytes = if is_base64 { decoded(std::str::from_utf8(&data).ok()?)? } else { data };
-    let is_type = media_type.contains('/') && media_type.bytes().all(|byte| byte.is_ascii_graphic());
+    let is_type = media_type.len() <= LONGEST_TYPE
+        && media_type.contains('/')
+        && media_type.bytes().all(|byte| byte.is_ascii_graphic());
     Some(File { bytes, media_type: Some(media_type).filter(|_| is_type), name })
 }
 
@@ -92,6 +97,8 @@ mod tests {
             file(&json!("data:text/plain;charset=utf-8,x")).unwrap().media_type.as_deref(),
             Some("text/plain;charset=utf-8")
         );
+        let long = file(&json!(format!("data:a/{},x", "b".repeat(1_000)))).unwrap();
+        assert_eq!(long.media_type, None, "headers are short");
         for bad in [
             json!("not base64!"),
             json!("file:///etc/passwd"),

@@ -12,6 +12,7 @@ use crate::{
     ApiKeyLocation, Oauth2FlowKind, Operation, Requirement, SecurityScheme,
     config::{ApiAuth, ApiKeyPlace, ClientCredentials, Credential},
     endpoints,
+    listed::listed,
 };
 
 /// Security schemes of a document, by name.
@@ -108,10 +109,12 @@ pub(crate) fn apply(
 /// The alternatives of an operation, for an error.
 fn alternatives_text(operation: &Operation) -> String {
     let alternatives = operation.security.iter().map(|alternative| {
-        let names = alternative.iter().map(|requirement| format!("`{}`", requirement.scheme));
-        names.collect::<Vec<_>>().join(" and ")
+        listed(
+            alternative.iter().map(|requirement| format!("`{}`", listed([&requirement.scheme], ""))),
+            " and ",
+        )
     });
-    alternatives.collect::<Vec<_>>().join(", or ")
+    listed(alternatives, ", or ")
 }
 
 /// The requirement of the operation that the credential is for: the first of its kind.

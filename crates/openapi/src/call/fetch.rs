@@ -57,7 +57,8 @@ impl HttpApi {
         let fetching = async {
             let response = self.http.send(&request, retries).await?;
             let (status, headers) = (response.status(), response.headers().clone());
-            if status == StatusCode::NOT_MODIFIED {
+            // Without validators there is nothing that it could be the same as.
+            if status == StatusCode::NOT_MODIFIED && *known != Validators::default() {
                 return Ok(None);
             }
             if !status.is_success() {

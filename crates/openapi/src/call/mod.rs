@@ -377,7 +377,7 @@ impl HttpApi {
             return Ok(answer::refused(status, &headers, &body, &self.redactor));
         }
         if let Some(sequence) = Sequence::of(&answer::media_type(&headers)) {
-            return stream::read(response, sequence, most, until, reporter, &self.redactor).await;
+            return stream::read(response, sequence, most, until, reporter, &self.redactor, memory).await;
         }
         let body = http::read(response, most).await?;
         let kind = answer::media_type(&headers);

@@ -248,7 +248,7 @@ impl<'o> PageParameters<'o> {
         }
         let total = TOTALS.iter().find_map(|place| answer.body.pointer(place)?.as_u64());
         if let Some(parameter) = self.offset {
-            let next = given(parameter).unwrap_or(0) + items;
+            let next = given(parameter).unwrap_or(0).saturating_add(items);
             return match total.is_some_and(|total| next >= total) {
                 true => Next::End,
                 false => Next::Counted(parameter.argument.clone(), json!(next)),
@@ -258,10 +258,11 @@ impl<'o> PageParameters<'o> {
             return if has_more == Some(true) { Next::OutOfReach } else { Next::End };
         };
         let page = given(parameter).unwrap_or(1);
-        let is_all = total.is_some_and(|total| page.max(1) * size.unwrap_or(items).max(items) >= total);
+        let read = page.max(1).saturating_mul(size.unwrap_or(items).max(items));
+        let is_all = total.is_some_and(|total| read >= total);
         match is_all {
             true => Next::End,
-            false => Next::Counted(parameter.argument.clone(), json!(page + 1)),
+            false => Next::Counted(parameter.argument.clone(), json!(page.saturating_add(1))),
         }
     }
 
@@ -298,7 +299,8 @@ fn is_within(url: &Url, base: &Url) -> bool {
     let below = url.path().strip_prefix(base.path().trim_end_matches('/'));
     let is_below = below.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'));
     // A decoder of the API must not see a way up in it.
-    let is_plain = !url.path().to_ascii_lowercase().contains("%2e");
+    let path = url.path().to_ascii_lowercase();
+    let is_plain = !["%2e", "..%2f", "..%5c", "%2f..", "%5c.."].iter().any(|way| path.contains(way));
     url.origin() == base.origin()
         && url.username().is_empty()
         && url.password().is_none()
@@ -370,6 +372,8 @@ mod tests {
             "https://api.example/v1/../admin",
             "https://api.example/v1/%2e%2e/admin",
             "https://api.example/v1/a%2E%2e%2fadmin",
+            "https://api.example/v1/..%2Fadmin",
+            "https://api.example/v1/..%5cadmin",
             "https://me@api.example/v1/things",
             "//evil.example/v1/things",
             "javascript:alert(1)",
@@ -422,6 +426,10 @@ mod tests {
         assert_eq!(next(&["offset"], json!({"offset": 2}), None, of(5)), counted("offset", 4));
         assert_eq!(next(&["offset"], json!({"offset": 3}), None, of(5)), Next::End);
         assert_eq!(next(&["page"], json!({}), None, of(2)), Next::End);
+        for argument in ["page", "offset"] {
+            let last = next(&[argument], json!({argument: u64::MAX}), None, two());
+            assert_eq!(last, counted(argument, u64::MAX), "no overflow");
+        }
         assert_eq!(next(&[], json!({}), None, json!({"has_more": true, "items": [{}]})), Next::OutOfReach);
         assert_eq!(next(&[], json!({}), None, two()), Next::End);
     }

@@ -4,7 +4,7 @@
 
 use std::time::{Duration, Instant};
 
-use gatewright_core::{ProgressSink, Unreadable, count_values, read_json};
+use gatewright_core::{ProgressSink, Unreadable, count_values, off_thread, parsed_bytes, read_json};
 use reqwest::Response;
 use rmcp::{
     RoleServer,
@@ -14,7 +14,7 @@ use rmcp::{
 use serde_json::{Map, Value, json};
 
 use super::{
-    answer,
+    answer::{self, Memory},
     failure::CallError,
     http::{check, chunk},
     redactor::Redactor,
@@ -27,6 +27,8 @@ const LEAST_VALUES: usize = 10_000;
 /// Items whose arrival is reported one by one; later ones are reported from time to time.
 const REPORTED: usize = 100;
 const BETWEEN: Duration = Duration::from_millis(500);
+/// Memory of an item or an event beside its value, in bytes.
+const ITEM_BYTES: u64 = 256;
 /// Bytes of an item in the message of its progress.
 const MOST_MESSAGE: usize = 300;
 
@@ -96,12 +98,17 @@ impl Sequence {
             _ => None,
         }
     }
+
+    /// The byte that ends a line or a record.
+    fn end(self) -> u8 {
+        if self == Self::JsonRecords { 0x1e } else { b'\n' }
+    }
 }
 
 /// Reads a sequence to its end, or until `until`: what came before that is the result.
 ///
 /// # Errors
-/// It is longer than `most` bytes, has too many values, or breaks before its first item.
+/// It is longer than `most` bytes, has too many values, breaks before its first item, or there is no memory for it.
 pub(crate) async fn read(
     mut response: Response,
     sequence: Sequence,
@@ -109,9 +116,10 @@ pub(crate) async fn read(
     until: Instant,
     reporter: Reporter<'_>,
     redactor: &Redactor,
+    memory: &mut Memory,
 ) -> Result<CallToolResult, CallError> {
     check(&response)?;
-    let mut items = Items::new(sequence, (most / BYTES_PER_VALUE).max(LEAST_VALUES), redactor);
+    let mut items = Items::new(sequence, (most / BYTES_PER_VALUE).max(LEAST_VALUES), redactor, memory);
     let (mut bytes, mut note, mut reported) = (0, None, 0);
     let mut last_report = Instant::now();
     loop {
@@ -132,7 +140,7 @@ pub(crate) async fn read(
         if bytes > most {
             return Err(CallError::TooLarge(most));
         }
-        items.feed(&part)?;
+        items.feed(&part).await?;
         while reported < items.found.len() {
             let is_due = reported < REPORTED || last_report.elapsed() >= BETWEEN;
             reported += 1;
@@ -142,7 +150,7 @@ pub(crate) async fn read(
             }
         }
     }
-    items.end()?;
+    items.end().await?;
     if let Some(last) = items.found.get(reported) {
         reporter.report(items.found.len(), &last.to_string()).await;
     }
@@ -159,6 +167,7 @@ pub(crate) async fn read(
 struct Items<'r> {
     sequence: Sequence,
     redactor: &'r Redactor,
+    memory: &'r mut Memory,
     values_left: usize,
     found: Vec<Value>,
     /// The line or the record under way.
@@ -167,41 +176,48 @@ struct Items<'r> {
 }
 
 impl<'r> Items<'r> {
-    fn new(sequence: Sequence, values_left: usize, redactor: &'r Redactor) -> Self {
-        Self { sequence, redactor, values_left, found: Vec::new(), pending: Vec::new(), event: Map::new() }
+    fn new(sequence: Sequence, values_left: usize, redactor: &'r Redactor, memory: &'r mut Memory) -> Self {
+        let (found, pending, event) = (Vec::new(), Vec::new(), Map::new());
+        Self { sequence, redactor, memory, values_left, found, pending, event }
     }
 
-    fn feed(&mut self, part: &[u8]) -> Result<(), CallError> {
-        let end = if self.sequence == Sequence::JsonRecords { 0x1e } else { b'\n' };
-        for piece in part.split_inclusive(|byte| *byte == end) {
-            match piece.strip_suffix(&[end]) {
-                Some(piece) => {
-                    self.pending.extend_from_slice(piece);
-                    self.piece()?;
-                }
-                None => self.pending.extend_from_slice(piece),
-            }
+    async fn feed(&mut self, part: &[u8]) -> Result<(), CallError> {
+        let Some(last) = memchr::memrchr(self.sequence.end(), part) else {
+            self.pending.extend_from_slice(part);
+            return Ok(());
+        };
+        let mut whole = std::mem::take(&mut self.pending);
+        whole.extend_from_slice(&part[..last]);
+        self.pending.extend_from_slice(&part[last + 1..]);
+        self.pieces(whole).await
+    }
+
+    /// Takes what is left at the end of the body. An event without its empty line is complete, too: many servers leave it out.
+    async fn end(&mut self) -> Result<(), CallError> {
+        if !self.pending.is_empty() {
+            let last = std::mem::take(&mut self.pending);
+            self.pieces(last).await?;
+        }
+        if self.sequence == Sequence::Events { self.dispatch().await } else { Ok(()) }
+    }
+
+    /// Takes lines or records. Credentials are looked for in all of them at once: there may be millions.
+    async fn pieces(&mut self, whole: Vec<u8>) -> Result<(), CallError> {
+        let (whole, end) = (self.redactor.data(whole), self.sequence.end());
+        for piece in whole.split(|byte| *byte == end) {
+            self.piece(piece).await?;
         }
         Ok(())
     }
 
-    /// Takes what is left at the end of the body. An event without its empty line is complete, too: many servers leave it out.
-    fn end(&mut self) -> Result<(), CallError> {
-        if !self.pending.is_empty() {
-            self.piece()?;
-        }
-        if self.sequence == Sequence::Events { self.dispatch() } else { Ok(()) }
-    }
-
-    fn piece(&mut self) -> Result<(), CallError> {
-        let piece = self.redactor.data(std::mem::take(&mut self.pending));
-        let text = String::from_utf8_lossy(&piece);
+    async fn piece(&mut self, piece: &[u8]) -> Result<(), CallError> {
+        let text = String::from_utf8_lossy(piece);
         match self.sequence {
-            Sequence::Events => self.line(text.strip_suffix('\r').unwrap_or(&text)),
+            Sequence::Events => self.line(text.strip_suffix('\r').unwrap_or(&text)).await,
             Sequence::JsonLines | Sequence::JsonRecords if text.trim().is_empty() => Ok(()),
             Sequence::JsonLines | Sequence::JsonRecords => {
                 self.count(text.as_bytes())?;
-                let item = read_json(text.trim()).map_err(|_| {
+                let item = parsed(text.trim()).await.ok_or_else(|| {
                     let at = self.found.len() + 1;
                     CallError::BadAnswer(format!("item {at} of the sequence is no JSON"))
                 })?;
@@ -212,9 +228,9 @@ impl<'r> Items<'r> {
     }
 
     /// A line of an event stream (HTML, server-sent events).
-    fn line(&mut self, line: &str) -> Result<(), CallError> {
+    async fn line(&mut self, line: &str) -> Result<(), CallError> {
         if line.is_empty() {
-            return self.dispatch();
+            return self.dispatch().await;
         }
         let (field, value) = line.split_once(':').unwrap_or((line, ""));
         let value = value.strip_prefix(' ').unwrap_or(value);
@@ -237,12 +253,12 @@ impl<'r> Items<'r> {
         Ok(())
     }
 
-    fn dispatch(&mut self) -> Result<(), CallError> {
+    async fn dispatch(&mut self) -> Result<(), CallError> {
         let mut event = std::mem::take(&mut self.event);
         let Some(Value::String(data)) = event.get("data").cloned() else { return Ok(()) };
         self.count(data.as_bytes())?;
         // Most streams have JSON in them, and words such as `[DONE]`.
-        if let Ok(parsed) = read_json::<Value>(&data) {
+        if let Some(parsed) = parsed(&data).await {
             event.insert("data".to_owned(), parsed);
         }
         self.found.push(Value::Object(event));
@@ -258,36 +274,82 @@ impl<'r> Items<'r> {
         let values = count_values(json, self.values_left).map_err(too_many)?;
         let left = self.values_left.checked_sub(values + 1);
         self.values_left = left.ok_or_else(|| too_many(Unreadable::TooMany))?;
-        Ok(())
+        self.memory.take_part(ITEM_BYTES + parsed_bytes(json))
     }
+}
+
+/// The value of a JSON text; a long one is read on a thread for such work.
+async fn parsed(text: &str) -> Option<Value> {
+    let text = text.to_owned();
+    off_thread(text.len(), move || read_json(&text).ok()).await
 }
 
 #[cfg(test)]
 mod tests {
+    use std::sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    };
+
+    use gatewright_core::{AnswerRoom, MASK, Reserved, Secret};
+
     use super::*;
 
-    fn items(sequence: Sequence, parts: &[&str]) -> Result<Vec<Value>, CallError> {
-        let redactor = Redactor::default();
-        let mut items = Items::new(sequence, 50, &redactor);
-        parts.iter().try_for_each(|part| items.feed(part.as_bytes()))?;
-        items.end()?;
+    async fn items(sequence: Sequence, parts: &[&str]) -> Result<Vec<Value>, CallError> {
+        let (redactor, mut memory) = (Redactor::default(), Memory::default());
+        let mut items = Items::new(sequence, 50, &redactor, &mut memory);
+        for part in parts {
+            items.feed(part.as_bytes()).await?;
+        }
+        items.end().await?;
         Ok(items.found)
     }
 
-    #[test]
-    fn events_and_json_texts_are_items_however_they_are_cut() {
+    #[tokio::test]
+    async fn credentials_are_taken_out_of_lines_that_come_in_parts() {
+        let (redactor, mut memory) = (Redactor::default(), Memory::default());
+        redactor.learn(&Secret::new("token-of-now"));
+        let mut items = Items::new(Sequence::JsonLines, 50, &redactor, &mut memory);
+        for part in ["1\n\"tok", "en-of-now\"\n\"token", "-of-now\""] {
+            items.feed(part.as_bytes()).await.unwrap();
+        }
+        items.end().await.unwrap();
+        assert_eq!(items.found, [json!(1), json!(MASK), json!(MASK)]);
+    }
+
+    #[tokio::test]
+    async fn items_take_the_memory_of_an_answer() {
+        let taken = Arc::new(AtomicU64::new(0));
+        let room = AnswerRoom::new({
+            let taken = Arc::clone(&taken);
+            move |bytes| match taken.fetch_add(bytes, Ordering::Relaxed) + bytes {
+                0..1_000_000 => Ok(Box::new(()) as Reserved),
+                _ => Err("no room".to_owned()),
+            }
+        });
+        let (redactor, mut memory) = (Redactor::default(), Memory::new(Some(room)));
+        let mut items = Items::new(Sequence::Events, 1_000_000, &redactor, &mut memory);
+        let mut fed = 0;
+        while items.feed(b"data: 1\n\n").await.is_ok() {
+            fed += 1;
+        }
+        assert!((1_000..4_000).contains(&fed), "{fed}");
+    }
+
+    #[tokio::test]
+    async fn events_and_json_texts_are_items_however_they_are_cut() {
         let parts = [": hi\n\nevent: tok", "en\r\ndata: {\"a\":\r\ndata: 1}\r\n", "\r\nid: 7\ndata: [DONE]"];
-        let free = items(Sequence::Events, &parts).unwrap();
+        let free = items(Sequence::Events, &parts).await.unwrap();
         assert_eq!(free, [json!({"event": "token", "data": {"a": 1}}), json!({"id": "7", "data": "[DONE]"})]);
         assert_eq!(
-            items(Sequence::JsonLines, &["{\"a\"", ":1}\r\n\n2", "\n"]).unwrap(),
+            items(Sequence::JsonLines, &["{\"a\"", ":1}\r\n\n2", "\n"]).await.unwrap(),
             [json!({"a": 1}), json!(2)]
         );
         assert_eq!(
-            items(Sequence::JsonRecords, &["\u{1e}1\n\u{1e}[", "2]\n"]).unwrap(),
+            items(Sequence::JsonRecords, &["\u{1e}1\n\u{1e}[", "2]\n"]).await.unwrap(),
             [json!(1), json!([2])]
         );
-        assert!(items(Sequence::JsonLines, &["{\n"]).is_err());
-        assert!(items(Sequence::JsonLines, &["1\n".repeat(60).as_str()]).is_err(), "too many");
+        assert!(items(Sequence::JsonLines, &["{\n"]).await.is_err());
+        assert!(items(Sequence::JsonLines, &["1\n".repeat(60).as_str()]).await.is_err(), "too many");
     }
 }

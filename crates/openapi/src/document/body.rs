@@ -1,6 +1,6 @@
 //! The request body of an operation: the media type that is used, and its fields as arguments.
 
-use std::collections::HashSet;
+use std::{collections::HashSet, sync::Arc};
 
 use serde_json::{Map, Value};
 
@@ -25,7 +25,7 @@ const DESCRIPTION: usize = 300;
 
 /// A request body, whose arguments have no names yet.
 pub(super) struct ReadBody<'d> {
-    pub(super) media_type: Box<str>,
+    pub(super) media_type: Arc<str>,
     pub(super) kind: BodyKind,
     pub(super) required: bool,
     pub(super) parts: Parts<'d>,
@@ -41,7 +41,7 @@ pub(super) enum Parts<'d> {
 
 /// A field of a body.
 pub(super) struct ReadField<'d> {
-    pub(super) name: &'d str,
+    pub(super) name: Arc<str>,
     pub(super) schema: ArgumentSchema<'d>,
     pub(super) description: Option<String>,
     pub(super) required: bool,
@@ -61,7 +61,10 @@ pub(super) fn read<'d>(
     let body = context.resolved(operation.get("requestBody")?)?;
     let content = body
         .get("content")
-        .map(|content| content.members().take(MOST_MEDIA).collect::<Vec<_>>())
+        .map(|content| {
+            let short = content.members().filter(|(media_type, media)| context.is_short(*media, media_type));
+            short.take(MOST_MEDIA).collect::<Vec<_>>()
+        })
         .unwrap_or_default();
     let Some((media_type, media)) = choose(context, &content) else {
         context.find(body, "a request body needs `content` with a media type");
@@ -82,17 +85,17 @@ pub(super) fn read<'d>(
     let parts = parts(context, kind, media, schema);
     let required = body.value.get("required").and_then(Value::as_bool);
     Some(ReadBody {
-        media_type: sent.into(),
+        media_type: context.own(body, sent)?,
         kind,
         required: required.unwrap_or_else(|| parts.has_required()),
         parts: if required == Some(false) { parts.optional() } else { parts },
-        description: description(body),
+        description: description(context, body),
         example: example(context, media).filter(|example| is_shorter(example, LONGEST_EXAMPLE)),
     })
 }
 
 /// Returns `true` for an object that has no fields and may have none.
-fn is_empty(context: &Context<'_>, schema: Node<'_>) -> bool {
+fn is_empty<'d>(context: &Context<'d>, schema: Node<'d>) -> bool {
     context.sources.resolve(schema).is_ok_and(|schema| {
         let is_bare =
             ["allOf", "anyOf", "oneOf", "patternProperties"].iter().all(|key| schema.get(key).is_none());
@@ -104,8 +107,10 @@ fn is_empty(context: &Context<'_>, schema: Node<'_>) -> bool {
     })
 }
 
-fn description(node: Node<'_>) -> String {
-    sentences(&plain(node.text("description").unwrap_or_default()), DESCRIPTION).to_owned()
+fn description(context: &Context<'_>, node: Node<'_>) -> String {
+    let text = node.text("description").unwrap_or_default();
+    context.spend(text.len());
+    sentences(&plain(text), DESCRIPTION).to_owned()
 }
 
 /// The media type that says most: JSON, else a form, multipart where there are files, lines of JSON, text, bytes.
@@ -149,15 +154,15 @@ fn parts<'d>(context: &Context<'d>, kind: BodyKind, media: Node<'d>, schema: Opt
             let encodings = media.get("encoding");
             let read = |(name, schema): (&'d str, Node<'d>)| {
                 let encoding = encodings.and_then(|all| all.get(name));
-                ReadField {
-                    name,
+                Some(ReadField {
+                    name: context.own(schema, name)?,
                     schema: field_schema(context, kind, schema, encoding),
                     description: None,
                     required: required.contains(name),
                     encoding: field_encoding(context, kind, schema, encoding),
-                }
+                })
             };
-            let fields: Vec<_> = properties.into_iter().map(read).collect();
+            let fields: Vec<_> = properties.into_iter().filter_map(read).collect();
             Parts::Fields { fields, open, choices }
         }
     }
@@ -174,7 +179,7 @@ enum Files {
 }
 
 /// Returns the files of a field of a multipart body: a text of bytes, or an array of them.
-fn file(context: &Context<'_>, schema: Node<'_>) -> Option<Files> {
+fn file<'d>(context: &Context<'d>, schema: Node<'d>) -> Option<Files> {
     let schema = context.sources.resolve(schema).ok()?;
     let is_file = |schema: Node<'_>| {
         let text = |key: &str| schema.text(key);
@@ -192,16 +197,17 @@ fn file(context: &Context<'_>, schema: Node<'_>) -> Option<Files> {
     items.is_some_and(is_file).then_some(Files::Many)
 }
 
-fn field_files(
-    context: &Context<'_>,
+fn field_files<'d>(
+    context: &Context<'d>,
     kind: BodyKind,
-    schema: Node<'_>,
-    encoding: Option<Node<'_>>,
+    schema: Node<'d>,
+    encoding: Option<Node<'d>>,
 ) -> Option<Files> {
     if kind != BodyKind::Multipart {
         return None;
     }
-    let declared = encoding.and_then(|encoding| encoding.text("contentType")).is_some_and(|types| {
+    let types = encoding.and_then(|encoding| encoding.text("contentType"));
+    let declared = types.filter(|types| types.len() <= LONGEST_TYPES).is_some_and(|types| {
         let mut types = types.split(',').map(media::essence);
         types.any(|essence| media::kind(&essence) == BodyKind::Binary)
     });
@@ -227,11 +233,11 @@ fn field_schema<'d>(
     }
 }
 
-fn field_encoding(
-    context: &Context<'_>,
+fn field_encoding<'d>(
+    context: &Context<'d>,
     kind: BodyKind,
-    schema: Node<'_>,
-    encoding: Option<Node<'_>>,
+    schema: Node<'d>,
+    encoding: Option<Node<'d>>,
 ) -> FieldEncoding {
     let mut out =
         FieldEncoding { content_type: None, style: None, explode: false, allow_reserved: false, file: false };
@@ -250,7 +256,7 @@ fn field_encoding(
     match (style, content_type) {
         // A style makes the content type meaningless (OpenAPI 3.1, Encoding Object).
         (Some((style, explode)), _) => (out.style, out.explode) = (Some(style), explode),
-        (None, Some(content_type)) => out.content_type = Some(content_type.into()),
+        (None, Some(content_type)) => out.content_type = context.own(schema, content_type),
         (None, None) if kind == BodyKind::Form => (out.style, out.explode) = (Some(Style::Form), true),
         (None, None) => {}
     }
@@ -269,7 +275,7 @@ fn swagger<'d>(
         .into_iter()
         .flat_map(Node::items)
         .take(MOST_MEDIA)
-        .filter_map(|one| one.value.as_str())
+        .filter_map(|one| one.value.as_str().filter(|media_type| context.is_short(one, media_type)))
         .collect();
     let of_kind = |wanted: &dyn Fn(BodyKind) -> bool| {
         consumes.iter().copied().find(|media_type| wanted(media::kind(&media::essence(media_type))))
@@ -285,11 +291,11 @@ fn swagger<'d>(
         let parts = parts(context, kind, node, node.get("schema"));
         let required = node.value.get("required").and_then(Value::as_bool);
         return Some(ReadBody {
-            media_type: media_type.into(),
+            media_type: context.own(node, media_type)?,
             kind,
             required: required.unwrap_or_else(|| parts.has_required()),
             parts: if required == Some(false) { parts.optional() } else { parts },
-            description: description(node),
+            description: description(context, node),
             example: node.value.get("x-example").filter(|example| is_shorter(example, LONGEST_EXAMPLE)),
         });
     }
@@ -309,10 +315,10 @@ fn swagger<'d>(
         let is_file = node.text("type") == Some("file");
         let (style, explode) = collection_format(context, *node, Location::Query);
         let is_styled = kind == BodyKind::Form || node.get("collectionFormat").is_some();
-        ReadField {
-            name: node.text("name").unwrap_or_default(),
+        Some(ReadField {
+            name: context.own(*node, node.text("name").unwrap_or_default())?,
             schema: if is_file { ArgumentSchema::File } else { ArgumentSchema::Of(*node) },
-            description: Some(description(*node)),
+            description: Some(description(context, *node)),
             required: node.is("required"),
             encoding: FieldEncoding {
                 content_type: None,
@@ -321,11 +327,11 @@ fn swagger<'d>(
                 allow_reserved: false,
                 file: is_file,
             },
-        }
+        })
     };
-    let fields: Vec<_> = parameters.form.iter().map(read).collect();
+    let fields: Vec<_> = parameters.form.iter().filter_map(read).collect();
     Some(ReadBody {
-        media_type: media_type.into(),
+        media_type: context.own(operation, media_type)?,
         kind,
         required: fields.iter().any(|field| field.required),
         parts: Parts::Fields { fields, open: Open::Closed, choices: Vec::new() },

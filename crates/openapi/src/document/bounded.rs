@@ -24,8 +24,6 @@ pub(super) struct Written {
     pub(super) schema: JsonObject,
     /// Parts of it are cut off.
     pub(super) is_cut: bool,
-    /// About its bytes.
-    pub(super) size: usize,
 }
 
 impl<'c, 'd> Schemas<'c, 'd> {
@@ -49,11 +47,7 @@ impl<'c, 'd> Schemas<'c, 'd> {
                 members.push(("$defs".to_owned(), Value::Object(definitions)));
             }
             self.context.spend(pass.size());
-            (!pass.is_over()).then(|| Written {
-                schema: object(members),
-                is_cut: pass.is_cut,
-                size: pass.size(),
-            })
+            (!pass.is_over()).then(|| Written { schema: object(members), is_cut: pass.is_cut })
         };
         if let Some(whole) = written(usize::MAX, false) {
             return Some(whole);

@@ -36,7 +36,10 @@ impl DefinitionNames {
             while taken.contains_key(&format!("{name}_{number}")) {
                 number += 1;
             }
-            name = format!("{name}_{number}");
+            let last_name = std::mem::take(&mut name);
+            name = format!("{last_name}_{number}");
+            // The next one begins behind it.
+            taken.insert(last_name, number);
             taken.insert(name.clone(), 1);
         }
         names.insert(target.identity(), name.clone());

@@ -1,6 +1,9 @@
 //! Discriminators of OpenAPI in the terms of JSON Schema: the property by which alternatives are told apart has a fixed value in each.
 
-use std::collections::HashMap;
+use std::{
+    borrow::Cow,
+    collections::{HashMap, HashSet},
+};
 
 use serde_json::{Map, Value};
 
@@ -44,30 +47,61 @@ impl<'d> Discriminator<'d> {
         Some(Self { property, values })
     }
 
-    /// Members to add to an alternative, so that only objects with its value fit. None where it is no reference, or has the values itself.
-    pub(super) fn pin(&self, context: &Context<'d>, alternative: Node<'d>) -> Option<Map<String, Value>> {
+    /// What pins an alternative to its value. None where it is no reference, or has the values itself.
+    pub(super) fn pin<'p>(&'p self, context: &Context<'d>, alternative: Node<'d>) -> Option<Pin<'p>> {
         let written = reference(alternative.value)?;
         let target = context.sources.resolve(alternative).ok()?;
-        if has_values(context, target, self.property, 0) {
+        if has_values(context, target, self.property, 0, &mut HashSet::new()) {
             return None;
         }
-        let value = match self.values.get(&target.identity()).map(Vec::as_slice) {
-            None => ("const", written.rsplit('/').next()?.into()),
-            Some([one]) => ("const", (*one).into()),
-            Some(several) => ("enum", several.iter().map(|value| Value::from(*value)).collect()),
+        let values = match self.values.get(&target.identity()) {
+            None => Cow::Owned(vec![written.rsplit('/').next()?]),
+            Some(values) => Cow::Borrowed(values.as_slice()),
         };
-        let pinned = object(vec![(value.0.to_owned(), value.1)]);
-        let properties = object(vec![(self.property.to_owned(), Value::Object(pinned))]);
-        Some(object(vec![
-            ("properties".to_owned(), Value::Object(properties)),
-            ("required".to_owned(), Value::Array(vec![self.property.into()])),
-        ]))
+        Some(Pin { property: self.property, values })
     }
 }
 
-/// Returns `true` if the schema itself lists the values of the property.
-fn has_values<'d>(context: &Context<'d>, node: Node<'d>, name: &str, depth: usize) -> bool {
+/// A property and the values that it has in an alternative.
+pub(super) struct Pin<'p> {
+    property: &'p str,
+    values: Cow<'p, [&'p str]>,
+}
+
+impl Pin<'_> {
+    /// About the bytes of its members.
+    pub(super) fn size(&self) -> usize {
+        let values = self.values.iter().map(|value| value.len() + 3).sum::<usize>();
+        60 + 2 * self.property.len() + values
+    }
+
+    /// Members to add to the alternative, so that only objects with its value fit.
+    pub(super) fn members(&self) -> Map<String, Value> {
+        let value = match &*self.values {
+            [one] => ("const", Value::from(*one)),
+            several => ("enum", several.iter().map(|value| Value::from(*value)).collect()),
+        };
+        let pinned = object(vec![(value.0.to_owned(), value.1)]);
+        let properties = object(vec![(self.property.to_owned(), Value::Object(pinned))]);
+        object(vec![
+            ("properties".to_owned(), Value::Object(properties)),
+            ("required".to_owned(), Value::Array(vec![self.property.into()])),
+        ])
+    }
+}
+
+/// Returns `true` if the schema itself lists the values of the property. Parts that were `seen` are not looked through again.
+fn has_values<'d>(
+    context: &Context<'d>,
+    node: Node<'d>,
+    name: &str,
+    depth: usize,
+    seen: &mut HashSet<Identity>,
+) -> bool {
     let Ok(node) = context.sources.resolve(node) else { return false };
+    if !seen.insert(node.identity()) {
+        return false;
+    }
     let property = node.get("properties").and_then(|properties| properties.get(name));
     let property = property.and_then(|property| context.sources.resolve(property).ok());
     if property.is_some_and(|property| property.get("enum").is_some() || property.get("const").is_some()) {
@@ -75,5 +109,7 @@ fn has_values<'d>(context: &Context<'d>, node: Node<'d>, name: &str, depth: usiz
     }
     let parts = node.get("allOf").filter(|_| depth < DEEPEST);
     // The base comes first, and few.
-    parts.is_some_and(|parts| parts.items().take(3).any(|part| has_values(context, part, name, depth + 1)))
+    parts.is_some_and(|parts| {
+        parts.items().take(3).any(|part| has_values(context, part, name, depth + 1, seen))
+    })
 }

@@ -114,6 +114,7 @@ impl<'d> Collected<'_, 'd> {
             self.add(part, depth + 1)?;
         }
         for (name, property) in schema.get("properties").into_iter().flat_map(Node::members) {
+            self.context.spend(name.len());
             match self.places.get(name) {
                 // A later part is closer.
                 Some(place) => self.fields.properties[*place].1 = property,
@@ -125,7 +126,8 @@ impl<'d> Collected<'_, 'd> {
             }
         }
         let required = schema.get("required").into_iter().flat_map(Node::items);
-        self.fields.required.extend(required.take(MOST_FIELDS).filter_map(|name| name.value.as_str()));
+        let required = required.take(MOST_FIELDS).filter_map(|name| name.value.as_str());
+        self.fields.required.extend(required.inspect(|name| self.context.spend(name.len())));
         match schema.get("additionalProperties") {
             Some(Node { value: Value::Bool(true), .. }) => self.fields.open = Open::Any,
             Some(node @ Node { value: Value::Object(map), .. }) => {

@@ -1,6 +1,9 @@
 //! The input of a tool: parameters and fields of the body, side by side.
 
-use std::{collections::HashSet, sync::Arc};
+use std::{
+    collections::{HashMap, HashSet},
+    sync::Arc,
+};
 
 use serde_json::Value;
 
@@ -164,6 +167,8 @@ impl<'d> Argument<'d> {
 #[derive(Default)]
 pub(super) struct ArgumentNames {
     taken: HashSet<Arc<str>>,
+    /// Numbers of which all lower ones are taken, by what stands in front of them.
+    numbers: HashMap<String, usize>,
 }
 
 impl ArgumentNames {
@@ -171,14 +176,24 @@ impl ArgumentNames {
     pub(super) fn take(&mut self, name: &str, place: &str) -> Arc<str> {
         let plain = argument_name(name);
         let qualified = argument_name(&format!("{place}_{plain}"));
-        let numbered = (2..).map(|number| {
-            let number = format!("_{number}");
-            format!("{}{number}", clip(&qualified, LONGEST_NAME - number.len()))
-        });
-        let mut names = [plain.clone(), qualified.clone()].into_iter().chain(numbered);
-        let name: Arc<str> = names.find(|name| !self.taken.contains(&**name)).unwrap_or_default().into();
+        let free = [&plain, &qualified].into_iter().find(|name| !self.taken.contains(&***name)).cloned();
+        let name: Arc<str> = free.unwrap_or_else(|| self.numbered(&qualified)).into();
         self.taken.insert(Arc::clone(&name));
         name
+    }
+
+    /// A name with the lowest number that is free.
+    fn numbered(&mut self, name: &str) -> String {
+        // Numbers have a digit or more.
+        let first = self.numbers.entry(clip(name, LONGEST_NAME - 2).to_owned()).or_insert(2);
+        loop {
+            let number = format!("_{first}");
+            let numbered = format!("{}{number}", clip(name, LONGEST_NAME - number.len()));
+            *first += 1;
+            if !self.taken.contains(&*numbered) {
+                return numbered;
+            }
+        }
     }
 }
 
@@ -221,5 +236,14 @@ mod tests {
         assert_eq!(take("名", "query"), "argument");
         assert_eq!(take(&"x".repeat(70), "query"), "x".repeat(64));
         assert_eq!(take(&"x".repeat(71), "query").len(), 64);
+    }
+
+    #[test]
+    fn numbers_of_equal_names_go_on_where_they_were() {
+        let mut names = ArgumentNames::default();
+        let all: HashSet<Arc<str>> = (0..3_000).map(|_| names.take("名", "body")).collect();
+        assert_eq!(all.len(), 3_000);
+        assert_eq!(names.numbers["body_argument"], 3_000);
+        assert_eq!(&*names.take(&"x".repeat(64), "body"), "x".repeat(64));
     }
 }

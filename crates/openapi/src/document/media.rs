@@ -3,8 +3,12 @@
 use super::sources::Node;
 use crate::BodyKind;
 
+/// Bytes of a media type that are looked at.
+const LOOKED_AT: usize = 1_000;
+
 /// The type without its parameters, in lower case.
 pub(super) fn essence(media_type: &str) -> String {
+    let media_type = &media_type[..media_type.floor_char_boundary(LOOKED_AT)];
     media_type.split(';').next().unwrap_or_default().trim().to_ascii_lowercase()
 }
 

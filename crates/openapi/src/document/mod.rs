@@ -34,7 +34,9 @@ mod security;
 mod selector;
 mod servers;
 mod sources;
+mod targets;
 mod words;
+mod work;
 
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -99,11 +101,9 @@ pub fn read(
     options: &DocumentOptions,
     fetch: &mut dyn FnMut(&str) -> Result<String, String>,
 ) -> Result<Document, DocumentError> {
-    let mut bytes = text.len();
-    let mut counted = |url: &str| fetch(url).inspect(|text| bytes += text.len());
-    let sources = Sources::load(text, &mut counted)?;
+    let sources = Sources::load(text, fetch)?;
     let root = sources.root();
-    let context = Context::new(&sources, version(root)?, bytes);
+    let context = Context::new(&sources, version(root)?);
     let all = operations::find(&context, root);
     // Names come from the whole document: they do not depend on the choice.
     let named: Vec<_> =

@@ -22,7 +22,13 @@ pub(super) struct Named<'d> {
 /// A name is the `operationId`, else method and path, in the characters of names. Where several operations would have the same, or the
 /// name is too long, a hash of method and path follows; only an operation whose `operationId` is the name itself keeps it.
 pub(super) fn assign(operations: &[Named<'_>]) -> Vec<String> {
-    let wanted: Vec<String> = operations.iter().map(plain).collect();
+    // Characters beyond the longest name make no difference.
+    let clipped = |mut name: String| {
+        name.truncate(LONGEST + 1);
+        name.shrink_to_fit();
+        name
+    };
+    let wanted: Vec<String> = operations.iter().map(|operation| clipped(plain(operation))).collect();
     let mut count: HashMap<&str, usize> = HashMap::new();
     let mut exact: HashMap<&str, usize> = HashMap::new();
     for (name, operation) in wanted.iter().zip(operations) {

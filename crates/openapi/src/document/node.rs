@@ -2,12 +2,16 @@
 
 use serde_json::Value;
 
+use super::work::Work;
+
 /// A value of a document.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Node<'d> {
     pub(super) value: &'d Value,
     /// Place of its document among the sources.
     pub(super) source: usize,
+    /// Work that is left for all documents.
+    pub(super) work: &'d Work,
 }
 
 impl<'d> Node<'d> {
@@ -31,15 +35,17 @@ impl<'d> Node<'d> {
         self.value.get(key) == Some(&Value::Bool(true))
     }
 
-    /// The members of an object; none of another value.
+    /// The members of an object; none of another value. Each is work, and there are no more once that is spent.
     pub(super) fn members(self) -> impl Iterator<Item = (&'d str, Self)> {
         let members = self.value.as_object().into_iter().flatten();
+        let members = members.take_while(move |_| self.work.spend(1));
         members.map(move |(key, value)| (key.as_str(), self.with(value)))
     }
 
-    /// The items of an array; none of another value.
+    /// The items of an array; none of another value. Each is work, as with [`Node::members`].
     pub(super) fn items(self) -> impl Iterator<Item = Self> {
-        self.value.as_array().into_iter().flatten().map(move |value| self.with(value))
+        let items = self.value.as_array().into_iter().flatten();
+        items.take_while(move |_| self.work.spend(1)).map(move |value| self.with(value))
     }
 
     /// Tells this value from all others, equal ones included.

@@ -1,8 +1,11 @@
 //! Operations of a document, found in its paths, and made into tools.
 
-use std::{collections::HashMap, sync::Arc};
+use std::{borrow::Cow, collections::HashMap, sync::Arc};
 
-use gatewright_core::rmcp::model::{JsonObject, Tool};
+use gatewright_core::{
+    rmcp::model::{JsonObject, Tool},
+    value_bytes,
+};
 use http::Method;
 use serde_json::{Map, Value};
 
@@ -12,9 +15,10 @@ use super::{
     context::{Context, Version},
     effects::Effects,
     input::{Argument, ArgumentNames, ArgumentSchema, Input, Open},
+    json::is_shorter,
     parameters::{self, Outside},
     responses::{self, Output},
-    security::{self, Schemes, Security},
+    security::{self, Keys, Schemes, Secured},
     servers,
     sources::{Identity, Node, clipped},
     words,
@@ -25,6 +29,8 @@ use crate::{Body, BodyArguments, BodyField, Location, Operation, ResponseShape, 
 const MOST_OPERATIONS: usize = 20_000;
 /// Longest path, in bytes.
 const LONGEST_PATH: usize = 2_000;
+/// Longest name of a method, in bytes.
+const LONGEST_METHOD: usize = 100;
 /// Longest description of a tool, in characters.
 const DESCRIPTION: usize = 300;
 /// Longest title of a tool.
@@ -36,9 +42,9 @@ const LONGEST_TAG: usize = 60;
 const LONGEST_EXAMPLE: usize = 1_000;
 /// Work of reading an operation without its parts; see [`Context::spend`].
 const OPERATION_WORK: usize = 1_000;
-/// Bytes of all input schemas, and of all output schemas.
-const ALL_INPUTS: usize = 64 << 20;
-const ALL_OUTPUTS: usize = 32 << 20;
+/// Memory of all input schemas, and of all output schemas, in bytes.
+const ALL_INPUTS: u64 = 192 << 20;
+const ALL_OUTPUTS: u64 = 96 << 20;
 
 /// An operation in its document.
 pub(super) struct Found<'d> {
@@ -64,12 +70,13 @@ pub(super) fn find<'d>(context: &Context<'d>, root: Node<'d>) -> Vec<Found<'d>> 
         }
         let Some(item) = context.resolved(given) else { continue };
         let known = item.members().filter(|(key, _)| METHODS.contains(key));
-        let known = known.map(|(key, node)| (key.to_ascii_uppercase(), node));
+        let known = known.map(|(key, node)| (Cow::Owned(key.to_ascii_uppercase()), node));
         let additional = item.get("additionalOperations").into_iter().flat_map(Node::members);
-        let additional = additional.map(|(method, node)| (method.to_owned(), node));
-        for (method, node) in known.chain(additional) {
-            let Ok(method) = Method::from_bytes(method.as_bytes()) else {
-                context.find(node, format!("`{}` is no HTTP method", clipped(&method)));
+        let additional = additional.map(|(method, node)| (Cow::Borrowed(method), node));
+        for (name, node) in known.chain(additional) {
+            let short = name.as_bytes().get(..=LONGEST_METHOD).is_none();
+            let Some(method) = short.then(|| Method::from_bytes(name.as_bytes()).ok()).flatten() else {
+                context.find(node, format!("`{}` is no HTTP method", clipped(&name)));
                 continue;
             };
             if !node.value.is_object() {
@@ -89,12 +96,18 @@ pub(super) fn find<'d>(context: &Context<'d>, root: Node<'d>) -> Vec<Found<'d>> 
             all.push(Found {
                 path,
                 method,
-                id: node.text("operationId"),
+                id: node.text("operationId").filter(|id| context.is_short(node, id)),
                 tags: tags.filter(|tag| tag.len() <= LONGEST_TAG).take(MOST_TAGS).collect(),
                 item,
                 node,
             });
         }
+    }
+    if context.is_spent() {
+        context.find(
+            root,
+            "the operations from here on are left out: their paths share parts that take too long to read",
+        );
     }
     all
 }
@@ -105,17 +118,25 @@ pub(super) struct Tools<'c, 'd> {
     root: Node<'d>,
     schemas: Schemas<'c, 'd>,
     schemes: &'c Schemes,
-    security: Security,
+    /// Parameters that carry keys, by the names of their security schemes.
+    keys: Keys,
+    security: Secured,
+    /// Requirements of operations, which may be shared.
+    known_security: HashMap<Identity, Secured>,
     servers: Arc<[Server]>,
-    /// Servers of paths, which their operations share.
-    item_servers: HashMap<Identity, Option<Arc<[Server]>>>,
+    /// Servers of paths and operations, which may be shared.
+    known_servers: HashMap<Identity, Option<Arc<[Server]>>>,
+    /// Servers by their schemes (Swagger 2.0).
+    swagger_servers: HashMap<Vec<&'static str>, Arc<[Server]>>,
     limits: Limits,
     /// Parameters that the gateway sends itself.
     sent: &'c [(Location, String)],
     /// Output schemas, which many operations share.
     outputs: HashMap<(bool, Vec<Identity>), Option<Arc<JsonObject>>>,
-    inputs_size: usize,
-    outputs_size: usize,
+    /// Input schemas of operations that several paths share, by the names of their arguments.
+    inputs: HashMap<(Identity, Vec<Arc<str>>), Option<Arc<JsonObject>>>,
+    inputs_size: u64,
+    outputs_size: u64,
 }
 
 /// Most bytes of a schema.
@@ -147,20 +168,28 @@ impl<'c, 'd> Tools<'c, 'd> {
         count: usize,
     ) -> Self {
         let servers = match context.version {
-            Version::Swagger => servers::of_swagger(root.get("schemes"), root),
-            Version::V30 | Version::V31 => servers::read(context, root).unwrap_or_default(),
+            Version::Swagger => servers::of_swagger(context, &servers::schemes(root), root),
+            Version::V30 | Version::V31 => {
+                root.get("servers").and_then(|given| servers::read(context, given)).unwrap_or_default()
+            }
         };
+        let keys = security::keys(schemes);
+        let security = root.get("security").map(|given| Secured::read(context, given, schemes, &keys));
         Self {
             context,
             root,
             schemas: Schemas::new(context),
             schemes,
-            security: security::requirements(context, root, schemes).unwrap_or_default(),
+            keys,
+            security: security.unwrap_or_default(),
+            known_security: HashMap::new(),
             servers,
-            item_servers: HashMap::new(),
+            known_servers: HashMap::new(),
+            swagger_servers: HashMap::new(),
             limits: Limits::of(count),
             sent,
             outputs: HashMap::new(),
+            inputs: HashMap::new(),
             inputs_size: 0,
             outputs_size: 0,
         }
@@ -174,33 +203,33 @@ impl<'c, 'd> Tools<'c, 'd> {
     /// The tool called `name` of an operation; none, and a finding, where none can be made.
     pub(super) fn make(&mut self, found: &Found<'d>, name: &str) -> Option<(Operation, Tool)> {
         let context = self.context;
-        let (node, item) = (found.node, found.item);
-        let texts = [node, item].map(|of| of.text("description").map_or(0, str::len));
-        context.spend(OPERATION_WORK + texts.iter().sum::<usize>());
+        let texts =
+            [found.node, found.item].into_iter().flat_map(|of| [of.text("summary"), of.text("description")]);
+        context.spend(OPERATION_WORK + texts.flatten().map(str::len).sum::<usize>());
+        let made = if context.is_spent() { None } else { self.read(found, name) };
+        // What was read when the work was spent lacks parts.
         if context.is_spent() {
             let problem = "the operation is left out: the operations before it share schemas that take too long to read; see `include`";
-            context.find(node, problem);
+            context.find(found.node, problem);
             return None;
         }
-        let security =
-            security::requirements(context, node, self.schemes).unwrap_or_else(|| self.security.clone());
-        let own_servers = match context.version {
-            Version::Swagger => {
-                node.get("schemes").map(|schemes| servers::of_swagger(Some(schemes), self.root))
-            }
-            Version::V30 | Version::V31 => servers::read(context, node).or_else(|| {
-                let known = self.item_servers.entry(item.identity());
-                known.or_insert_with(|| servers::read(context, item)).clone()
-            }),
-        };
+        made
+    }
+
+    fn read(&mut self, found: &Found<'d>, name: &str) -> Option<(Operation, Tool)> {
+        let context = self.context;
+        let (node, item) = (found.node, found.item);
+        let Secured { security, keys } = self.secured(node);
+        let own_servers = self.own_servers(node, item);
         let mut parameters = parameters::read(context, item, node);
-        let keys = security::keys(&security, self.schemes);
         parameters.outside.retain(|one| {
-            let (name, location) = (&one.parameter.name, one.parameter.location);
-            let name =
-                if location == Location::Header { name.to_ascii_lowercase() } else { name.to_string() };
-            let key = (location, name);
-            !keys.contains(&key) && !self.sent.contains(&key)
+            let location = one.parameter.location;
+            let name = match location {
+                Location::Header => one.parameter.name.to_ascii_lowercase().into(),
+                _ => one.parameter.name.clone(),
+            };
+            let is_sent = self.sent.iter().any(|(other, sent)| *other == location && **sent == *name);
+            !is_sent && !keys.contains(&(location, name))
         });
         let path = parameters::path_parts(context, node, found.path, &mut parameters.outside)?;
         let body = body::read(context, self.root, node, &parameters);
@@ -220,7 +249,7 @@ impl<'c, 'd> Tools<'c, 'd> {
         tool.output_schema = output.map(|(_, schema)| schema);
         let operation = Operation {
             tool: name.into(),
-            id: found.id.map(Into::into),
+            id: found.id.and_then(|id| context.own(node, id)),
             method: found.method.clone(),
             path,
             parameters: parameters.outside.into_iter().map(|one| one.parameter).collect(),
@@ -236,18 +265,54 @@ impl<'c, 'd> Tools<'c, 'd> {
         Some((operation, tool))
     }
 
+    /// The requirements of an operation: its own, or else those of the document.
+    fn secured(&mut self, node: Node<'d>) -> Secured {
+        let Some(given) = node.get("security") else { return self.security.clone() };
+        let (context, schemes, keys) = (self.context, self.schemes, &self.keys);
+        let known = self.known_security.entry(given.identity());
+        known.or_insert_with(|| Secured::read(context, given, schemes, keys)).clone()
+    }
+
+    /// The servers of an operation or its path, if they have some.
+    fn own_servers(&mut self, node: Node<'d>, item: Node<'d>) -> Option<Arc<[Server]>> {
+        let (context, root) = (self.context, self.root);
+        match context.version {
+            Version::Swagger => node.get("schemes").map(|_| {
+                let schemes = servers::schemes(node);
+                let known = self.swagger_servers.entry(schemes);
+                known.or_insert_with_key(|schemes| servers::of_swagger(context, schemes, root)).clone()
+            }),
+            Version::V30 | Version::V31 => [node, item].into_iter().find_map(|of| {
+                let given = of.get("servers")?;
+                let known = self.known_servers.entry(given.identity());
+                known.or_insert_with(|| servers::read(context, given)).clone()
+            }),
+        }
+    }
+
     fn input_schema(&mut self, found: &Found<'d>, input: &Input<'d>) -> Option<Arc<JsonObject>> {
+        let names = input.arguments.iter().map(|argument| Arc::clone(&argument.name)).collect();
+        let key = (found.node.identity(), names);
+        if let Some(known) = self.inputs.get(&key) {
+            return known.clone();
+        }
         let limit = self.limits.input;
         let written = input.schema(&self.schemas, limit).filter(|_| self.inputs_size < ALL_INPUTS);
-        let Some(written) = written else {
-            self.context.find(found.node, "the operation is left out: its input schema is too large");
-            return None;
+        let schema = match written {
+            Some(written) => {
+                if written.is_cut {
+                    self.find_cut(found, "input", limit);
+                }
+                self.inputs_size += memory(&written.schema);
+                Some(Arc::new(written.schema))
+            }
+            None => {
+                self.context.find(found.node, "the operation is left out: its input schema is too large");
+                None
+            }
         };
-        if written.is_cut {
-            self.find_cut(found, "input", limit);
-        }
-        self.inputs_size += written.size;
-        Some(Arc::new(written.schema))
+        self.inputs.insert(key, schema.clone());
+        schema
     }
 
     fn output_schema(&mut self, found: &Found<'d>, output: &Output<'d>) -> Option<Arc<JsonObject>> {
@@ -262,7 +327,7 @@ impl<'c, 'd> Tools<'c, 'd> {
                 if written.is_cut {
                     self.find_cut(found, "output", limit);
                 }
-                self.outputs_size += written.size;
+                self.outputs_size += memory(&written.schema);
                 Some(Arc::new(written.schema))
             }
             None => {
@@ -281,6 +346,11 @@ impl<'c, 'd> Tools<'c, 'd> {
         );
         self.context.find(found.node, problem);
     }
+}
+
+/// The memory of a schema, in bytes.
+fn memory(schema: &JsonObject) -> u64 {
+    schema.iter().map(|(key, value)| key.len() as u64 + value_bytes(value)).sum()
 }
 
 /// The description of a tool. Tags that nothing else says are a part of it, so that a search finds them.
@@ -358,14 +428,14 @@ fn arguments<'d>(outside: &mut [Outside<'d>], body: Option<ReadBody<'d>>) -> (In
         }
         Parts::Fields { fields, open, choices } => {
             let named: Vec<_> =
-                fields.into_iter().map(|field| (names.take(field.name, "body"), field)).collect();
+                fields.into_iter().map(|field| (names.take(&field.name, "body"), field)).collect();
             input.open = open;
             // An alternative names fields as the document does.
-            if named.iter().all(|(name, field)| &**name == field.name) {
+            if named.iter().all(|(name, field)| **name == *field.name) {
                 input.choices = choices;
             }
             let is_open = !matches!(open, Open::Closed);
-            let pairs: Vec<_> = named.iter().map(|(name, field)| (field.name, &**name)).collect();
+            let pairs: Vec<_> = named.iter().map(|(name, field)| (&*field.name, &**name)).collect();
             let arguments = example.and_then(|example| body::example_arguments(example, &pairs, is_open));
             input.example = arguments.and_then(|arguments| with_parameters(outside, arguments));
             input.arguments.extend(named.iter().map(|(name, field)| Argument {
@@ -378,7 +448,7 @@ fn arguments<'d>(outside: &mut [Outside<'d>], body: Option<ReadBody<'d>>) -> (In
             }));
             let fields = named.into_iter().map(|(argument, field)| BodyField {
                 argument,
-                name: field.name.into(),
+                name: field.name,
                 encoding: field.encoding,
             });
             BodyArguments::Fields { fields: fields.collect(), open: is_open }
@@ -409,10 +479,11 @@ fn with_parameters(outside: &[Outside<'_>], body: Map<String, Value>) -> Option<
                 .or_else(|| schema.get("default"))
                 .or_else(|| first("enum"))
         };
-        let example = one.example.or_else(of_schema)?;
+        let example =
+            one.example.or_else(of_schema).filter(|example| is_shorter(example, LONGEST_EXAMPLE))?;
         arguments.insert(one.parameter.argument.to_string(), example.clone());
     }
     arguments.extend(body);
     let example = Value::Object(arguments);
-    super::json::is_shorter(&example, LONGEST_EXAMPLE).then_some(example)
+    is_shorter(&example, LONGEST_EXAMPLE).then_some(example)
 }

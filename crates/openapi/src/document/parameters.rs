@@ -49,7 +49,7 @@ pub(super) struct Outside<'d> {
 
 /// Reads the parameters of an operation and its path.
 pub(super) fn read<'d>(context: &Context<'d>, item: Node<'d>, operation: Node<'d>) -> Parameters<'d> {
-    let mut nodes: Vec<(Node<'d>, &str, &str)> = Vec::new();
+    let mut nodes: Vec<(Node<'d>, &'d str, &'d str)> = Vec::new();
     let mut places: HashMap<(&str, &str), usize> = HashMap::new();
     let lists = [item, operation].into_iter().filter_map(|of| of.get("parameters"));
     for given in lists.flat_map(Node::items) {
@@ -58,6 +58,10 @@ pub(super) fn read<'d>(context: &Context<'d>, item: Node<'d>, operation: Node<'d
             context.find(given, "a parameter needs `name` and `in`");
             continue;
         };
+        if !context.is_short(given, name) || !context.is_short(given, location) {
+            continue;
+        }
+        context.spend(name.len() + location.len());
         // A parameter of the operation replaces that of the path.
         match places.get(&(name, location)) {
             Some(known) => nodes[*known].0 = node,
@@ -94,7 +98,7 @@ pub(super) fn read<'d>(context: &Context<'d>, item: Node<'d>, operation: Node<'d
                 continue;
             }
         };
-        parameters.outside.push(outside(context, node, name, location));
+        parameters.outside.extend(outside(context, node, name, location));
     }
     parameters
 }
@@ -110,7 +114,12 @@ fn is_of_connection(name: &str) -> bool {
     own.any(|header| name.eq_ignore_ascii_case(header))
 }
 
-fn outside<'d>(context: &Context<'d>, node: Node<'d>, name: &str, location: Location) -> Outside<'d> {
+fn outside<'d>(
+    context: &Context<'d>,
+    node: Node<'d>,
+    name: &'d str,
+    location: Location,
+) -> Option<Outside<'d>> {
     let description = node.text("description").unwrap_or_default();
     context.spend(PARAMETER_WORK + description.len());
     let is_swagger = context.version == Version::Swagger;
@@ -126,15 +135,15 @@ fn outside<'d>(context: &Context<'d>, node: Node<'d>, name: &str, location: Loca
         false => style(context, node, location),
     };
     let media_type = match (content, location) {
-        (Some((media_type, _)), _) => Some(media_type.into()),
+        (Some((media_type, _)), _) => Some(context.own(node, media_type)?),
         (None, Location::QueryString) => Some("application/x-www-form-urlencoded".into()),
         (None, _) => None,
     };
     let example = example(context, node).or_else(|| content.and_then(|(_, media)| example(context, media)));
-    Outside {
+    Some(Outside {
         parameter: Parameter {
             argument: "".into(),
-            name: name.into(),
+            name: context.own(node, name)?,
             location,
             style,
             explode,
@@ -146,7 +155,7 @@ fn outside<'d>(context: &Context<'d>, node: Node<'d>, name: &str, location: Loca
         description: sentences(&plain(description), DESCRIPTION).to_owned(),
         deprecated: node.is("deprecated"),
         example: example.filter(|example| super::json::is_shorter(example, LONGEST_EXAMPLE)),
-    }
+    })
 }
 
 /// The first example of a parameter or a media type.
@@ -281,6 +290,7 @@ pub(super) fn path_parts<'d>(
                 let place = places.get(name).copied().unwrap_or_else(|| {
                     let problem = format!("the parameter `{}` of the path is not described", clipped(name));
                     context.find(operation, problem);
+                    context.spend(PARAMETER_WORK);
                     parameters.push(undescribed(name));
                     places.insert(name.into(), parameters.len() - 1);
                     parameters.len() - 1

@@ -1,5 +1,7 @@
 //! Successful responses of an operation, and the output schema that they make.
 
+use std::{collections::HashSet, sync::Arc};
+
 use serde_json::Value;
 
 use super::{
@@ -19,6 +21,8 @@ const DEEPEST: usize = 8;
 const MOST_ALTERNATIVES: usize = 8;
 /// Most responses and media types that are read.
 const MOST: usize = 50;
+/// Work of reading a response or a media type; see [`Context::spend`].
+const MEDIA_WORK: usize = 40;
 
 /// Responses of an operation.
 pub(super) struct Responses<'d> {
@@ -50,8 +54,9 @@ pub(super) fn read<'d>(
             break;
         }
         let Some(response) = context.resolved(response) else { continue };
+        context.spend(MEDIA_WORK);
         let content = match context.version {
-            Version::Swagger => swagger_content(root, operation, response),
+            Version::Swagger => swagger_content(context, root, operation, response),
             Version::V30 | Version::V31 => content(context, response),
         };
         links |= response
@@ -90,9 +95,11 @@ fn content<'d>(context: &Context<'d>, response: Node<'d>) -> Content<'d> {
     let (mut media, mut json) = (Vec::new(), None);
     for (media_type, given) in response.get("content").into_iter().flat_map(Node::members).take(MOST) {
         let Some(given) = context.resolved(given) else { continue };
+        let Some(owned) = context.own(given, media_type) else { continue };
+        context.spend(MEDIA_WORK);
         let essence = media::essence(media_type);
         let stream = media::is_stream(&essence, Some(given));
-        media.push(Media { media_type: media_type.into(), stream });
+        media.push(Media { media_type: owned, stream });
         if media::is_json(&essence) && !stream {
             json = json.or_else(|| given.get("schema"));
         }
@@ -100,19 +107,25 @@ fn content<'d>(context: &Context<'d>, response: Node<'d>) -> Content<'d> {
     Content { media, json }
 }
 
-fn swagger_content<'d>(root: Node<'d>, operation: Node<'d>, response: Node<'d>) -> Content<'d> {
+fn swagger_content<'d>(
+    context: &Context<'d>,
+    root: Node<'d>,
+    operation: Node<'d>,
+    response: Node<'d>,
+) -> Content<'d> {
     let Some(schema) = response.get("schema") else { return Content { media: Vec::new(), json: None } };
     let produces = operation.get("produces").or_else(|| root.get("produces"));
-    let mut types: Vec<&str> =
-        produces.into_iter().flat_map(Node::items).take(MOST).filter_map(|one| one.value.as_str()).collect();
+    let given = produces.into_iter().flat_map(Node::items).take(MOST);
+    let given = given.filter_map(|one| context.own(one, one.value.as_str()?));
+    let mut types: Vec<Arc<str>> = given.inspect(|_| context.spend(MEDIA_WORK)).collect();
     if types.is_empty() {
-        types.push("application/json");
+        types.extend(context.own(response, "application/json"));
     }
     let is_file = schema.text("type") == Some("file");
     let is_json = !is_file && types.iter().any(|media_type| media::is_json(&media::essence(media_type)));
-    let media = |media_type: &str| {
-        let stream = media::is_stream(&media::essence(media_type), None);
-        Media { media_type: media_type.into(), stream }
+    let media = |media_type: Arc<str>| {
+        let stream = media::is_stream(&media::essence(&media_type), None);
+        Media { media_type, stream }
     };
     Content { media: types.into_iter().map(media).collect(), json: is_json.then_some(schema) }
 }
@@ -133,17 +146,22 @@ fn output<'d>(context: &Context<'d>, found: &[(StatusCodes, Content<'d>)]) -> Op
     if schemas.len() > MOST_ALTERNATIVES {
         return None;
     }
-    let shape = match schemas.iter().all(|schema| is_object(context, *schema, 0)) {
+    let shape = match schemas.iter().all(|schema| is_object(context, *schema, 0, &mut HashSet::new())) {
         true => ResponseShape::Object,
         false => ResponseShape::Wrapped,
     };
     Some(Output { shape, schemas })
 }
 
-/// Returns `true` if only objects fit the schema.
-fn is_object<'d>(context: &Context<'d>, schema: Node<'d>, depth: usize) -> bool {
+/// Returns `true` if only objects fit the schema. Those that were `seen` are not looked through again.
+fn is_object<'d>(
+    context: &Context<'d>,
+    schema: Node<'d>,
+    depth: usize,
+    seen: &mut HashSet<Identity>,
+) -> bool {
     let Ok(schema) = context.sources.resolve(schema) else { return false };
-    if is_nullable(schema) || depth > DEEPEST {
+    if is_nullable(schema) || depth > DEEPEST || !seen.insert(schema.identity()) {
         return false;
     }
     match schema.value.get("type") {
@@ -154,7 +172,7 @@ fn is_object<'d>(context: &Context<'d>, schema: Node<'d>, depth: usize) -> bool 
             let mut parts = schema.get("allOf").into_iter().flat_map(Node::items).take(20);
             schema.get("properties").is_some()
                 && ["anyOf", "oneOf"].iter().all(|key| schema.get(key).is_none())
-                || parts.any(|part| is_object(context, part, depth + 1))
+                || parts.any(|part| is_object(context, part, depth + 1, seen))
         }
     }
 }

@@ -1,6 +1,10 @@
 //! References of a document to others, and names of its schemas.
 
-use serde_json::Value;
+use std::collections::HashSet;
+
+use serde_json::{Map, Value};
+
+use super::sources::{LONGEST_REFERENCE, MOST_SOURCES};
 
 /// The `$ref` of an object. A `$dynamicRef` is read as one: what it would find elsewhere depends on the way to it.
 pub(super) fn reference(value: &Value) -> Option<&str> {
@@ -8,76 +12,51 @@ pub(super) fn reference(value: &Value) -> Option<&str> {
     members.get("$ref").or_else(|| members.get("$dynamicRef"))?.as_str()
 }
 
-/// Search for references to other documents and for names of schemas.
-pub(super) struct Scan<'d> {
-    base: &'d str,
-    path: Vec<Step<'d>>,
-    pub(super) wanted: Vec<String>,
-    pub(super) anchors: Vec<(String, String)>,
+/// URLs of other documents that `value`, the document at `base`, refers to: each once, and no more than are read.
+pub(super) fn wanted(base: &str, value: &Value) -> Vec<String> {
+    let (mut wanted, mut known) = (Vec::new(), HashSet::new());
+    visit(value, false, &mut |_, members| {
+        let url = text(members, "$ref").or_else(|| text(members, "$dynamicRef")).map(without_fragment);
+        if let Some(url) = url.filter(|url| !url.is_empty())
+            && wanted.len() <= MOST_SOURCES
+            && known.insert(url)
+        {
+            wanted.extend(join(base, url));
+        }
+    });
+    wanted
 }
 
-#[derive(Clone, Copy)]
-enum Step<'d> {
-    Key(&'d str),
-    Item(usize),
+/// Schemas of a document with `$anchor`, `$dynamicAnchor` and `$id`, by name.
+pub(super) fn anchors(value: &Value) -> Vec<(&str, &Value)> {
+    let mut anchors = Vec::new();
+    visit(value, false, &mut |value, members| {
+        let names = ["$anchor", "$dynamicAnchor", "$id"].into_iter().filter_map(|key| text(members, key));
+        anchors.extend(names.map(|name| (name, value)));
+    });
+    anchors
 }
 
-impl<'d> Scan<'d> {
-    /// A search through the document at `base`.
-    pub(super) fn new(base: &'d str) -> Self {
-        Self { base, path: Vec::new(), wanted: Vec::new(), anchors: Vec::new() }
-    }
-
-    /// Looks through `value`. The keys of a `map` are names that the author chose.
-    pub(super) fn value(&mut self, value: &'d Value, map: bool) {
-        match value {
-            Value::Object(members) => {
-                if !map {
-                    self.names(members);
-                }
-                for (key, value) in members {
-                    if !map && is_data(key) || !(value.is_object() || value.is_array()) {
-                        continue;
-                    }
-                    self.path.push(Step::Key(key));
-                    self.value(value, !map && is_map(key));
-                    self.path.pop();
-                }
-            }
-            Value::Array(items) => {
-                for (at, value) in items.iter().enumerate() {
-                    self.path.push(Step::Item(at));
-                    self.value(value, false);
-                    self.path.pop();
-                }
-            }
-            _ => {}
-        }
-    }
-
-    fn names(&mut self, members: &'d serde_json::Map<String, Value>) {
-        let text = |key: &str| members.get(key).and_then(Value::as_str);
-        if let Some(reference) = text("$ref").or_else(|| text("$dynamicRef")) {
-            let url = without_fragment(reference);
-            if !url.is_empty() {
-                self.wanted.push(join(self.base, url));
-            }
-        }
-        for key in ["$anchor", "$dynamicAnchor", "$id"] {
-            if let Some(name) = text(key) {
-                let pointer: String = self.path.iter().map(|step| step.token()).collect();
-                self.anchors.push((name.to_owned(), pointer));
-            }
-        }
-    }
+fn text<'d>(members: &'d Map<String, Value>, key: &str) -> Option<&'d str> {
+    members.get(key).and_then(Value::as_str)
 }
 
-impl Step<'_> {
-    fn token(self) -> String {
-        match self {
-            Self::Key(key) => format!("/{}", key.replace('~', "~0").replace('/', "~1")),
-            Self::Item(at) => format!("/{at}"),
+/// Calls `look` with the objects of `value` that are no data. The keys of a `map` are names that the author chose.
+fn visit<'d>(value: &'d Value, map: bool, look: &mut dyn FnMut(&'d Value, &'d Map<String, Value>)) {
+    match value {
+        Value::Object(members) => {
+            if !map {
+                look(value, members);
+            }
+            for (key, value) in members {
+                if !map && is_data(key) || !(value.is_object() || value.is_array()) {
+                    continue;
+                }
+                visit(value, !map && is_map(key), look);
+            }
         }
+        Value::Array(items) => items.iter().for_each(|value| visit(value, false, look)),
+        _ => {}
     }
 }
 
@@ -115,15 +94,19 @@ pub(super) fn without_fragment(reference: &str) -> &str {
     reference.split('#').next().unwrap_or_default()
 }
 
-/// The URL or path of `reference` in the document `base` (RFC 3986 §5.2, for paths and hierarchical URLs).
-pub(super) fn join(base: &str, reference: &str) -> String {
+/// The URL or path of `reference` in the document `base` (RFC 3986 §5.2, for paths and hierarchical URLs); none where it is longer than a
+/// reference may be.
+pub(super) fn join(base: &str, reference: &str) -> Option<String> {
+    if base.len() > LONGEST_REFERENCE || reference.len() > LONGEST_REFERENCE {
+        return None;
+    }
     if reference.contains("://") {
-        return reference.to_owned();
+        return Some(reference.to_owned());
     }
     let (origin, path) = match base.split_once("://") {
         Some((scheme, rest)) => {
             if let Some(rest) = reference.strip_prefix("//") {
-                return format!("{scheme}://{rest}");
+                return Some(format!("{scheme}://{rest}"));
             }
             let host = rest.find('/').unwrap_or(rest.len());
             base.split_at(scheme.len() + "://".len() + host)
@@ -144,5 +127,6 @@ pub(super) fn join(base: &str, reference: &str) -> String {
             part => kept.push(part),
         }
     }
-    format!("{origin}{}{}", if is_absolute { "/" } else { "" }, kept.join("/"))
+    let joined = format!("{origin}{}{}", if is_absolute { "/" } else { "" }, kept.join("/"));
+    (joined.len() <= LONGEST_REFERENCE).then_some(joined)
 }

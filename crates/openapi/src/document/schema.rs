@@ -11,7 +11,6 @@ use serde_json::{Map, Value};
 use super::{
     context::{Context, Version},
     definitions::DefinitionNames,
-    discriminator::Discriminator,
     json::{is_shorter, object, size_of_json},
     kinds::{implied_kind, is_nullable, kinds, kinds_value, with_null},
     parts::{is_small, only_part, or_null, take_annotations},
@@ -224,7 +223,7 @@ impl<'p, 'd> Pass<'p, 'd> {
     /// Everything but a `$ref`.
     fn own_members(&mut self, node: Node<'d>, depth: usize, name: &str) -> Members {
         let Some(map) = node.value.as_object() else { return Members::new() };
-        let mut out = Members::with_capacity(map.len());
+        let mut out = Members::with_capacity(map.len().min(32));
         let nullable = is_nullable(node);
         if let Some(kinds) = self.kinds(node) {
             self.put(&mut out, "type", kinds_value(&with_null(kinds, nullable)));
@@ -306,7 +305,11 @@ impl<'p, 'd> Pass<'p, 'd> {
         let given = node.get("type")?;
         let kinds = kinds(Some(given.value));
         if kinds.is_none() {
-            let shown = given.value.to_string();
+            let shown = match given.value {
+                value if is_shorter(value, LONGEST_DEFAULT) => value.to_string(),
+                Value::String(text) => format!("\"{}…", clipped(text)),
+                _ => "like this".to_owned(),
+            };
             self.context
                 .find(given, format!("there is no type {}, so any value is accepted", clipped(&shown)));
         }
@@ -320,6 +323,8 @@ impl<'p, 'd> Pass<'p, 'd> {
         let most = if input { INPUT_DESCRIPTION } else { OUTPUT_DESCRIPTION };
         let says_more = |text: &str| !text.is_empty() && !letters(text).eq(letters(name));
         let description = node.text("description").filter(|_| !self.terse);
+        // A text of marks is read, too, and leaves nothing that is counted.
+        self.context.spend(description.map_or(0, |text| text.len().min(4 * most) / 4));
         let description = description.map(|text| plain_start(text, 4 * most)).unwrap_or_default();
         let description = match input {
             true => sentences(&description, most),
@@ -358,7 +363,8 @@ impl<'p, 'd> Pass<'p, 'd> {
     }
 
     fn properties(&mut self, out: &mut Members, part: Node<'d>, depth: usize) {
-        let mut properties = Members::with_capacity(part.value.as_object().map_or(0, Map::len));
+        let mut properties =
+            Members::with_capacity(part.value.as_object().map_or(0, Map::len).min(self.limit));
         for (name, property) in part.members() {
             self.size += 1;
             if self.is_hidden(property) {
@@ -417,8 +423,8 @@ impl<'p, 'd> Pass<'p, 'd> {
     }
 
     fn alternatives(&mut self, out: &mut Members, key: &str, node: Node<'d>, part: Node<'d>, depth: usize) {
-        let discriminator = Discriminator::of(self.context, node);
-        let mut schemas = Vec::with_capacity(part.value.as_array().map_or(0, Vec::len));
+        let discriminator = self.context.discriminator(node);
+        let mut schemas = Vec::with_capacity(part.value.as_array().map_or(0, Vec::len).min(self.limit));
         for alternative in part.items() {
             if self.is_over() {
                 return;
@@ -429,8 +435,11 @@ impl<'p, 'd> Pass<'p, 'd> {
                 && let Value::Object(members) = &mut schema
                 && members.contains_key("$ref")
             {
-                self.size += 80;
-                members.extend(pin);
+                self.size += pin.size();
+                if self.is_over() {
+                    return;
+                }
+                members.extend(pin.members());
             }
             schemas.push(schema);
         }

@@ -10,9 +10,8 @@ const MOST: usize = 100;
 /// Longest URL of a server, and longest value of a variable, in bytes.
 const LONGEST: usize = 8 * 1024;
 
-/// The servers in `servers` of `node` (OpenAPI 3.x); none if it has no such list.
-pub(super) fn read(context: &Context<'_>, node: Node<'_>) -> Option<Arc<[Server]>> {
-    let servers = node.get("servers")?;
+/// The servers of the list `servers` (OpenAPI 3.x); none if it has none.
+pub(super) fn read(context: &Context<'_>, servers: Node<'_>) -> Option<Arc<[Server]>> {
     let read = |server: Node<'_>| {
         let Some(url) = server.text("url") else {
             context.find(server, "a server needs `url`");
@@ -23,6 +22,7 @@ pub(super) fn read(context: &Context<'_>, node: Node<'_>) -> Option<Arc<[Server]
             return None;
         }
         let variables = server.get("variables").into_iter().flat_map(Node::members).take(MOST);
+        let variables = variables.filter(|(name, variable)| context.is_short(*variable, name));
         let variables = variables.map(|(name, variable)| variable_of(context, name, variable)).collect();
         Some(Server { url: url.into(), variables })
     };
@@ -58,22 +58,28 @@ fn text(node: Node<'_>) -> Option<Box<str>> {
     }
 }
 
-/// The servers of `schemes`, `host` and `basePath` (Swagger 2.0), HTTPS first. Without a host, the URL is relative to that of the document.
-pub(super) fn of_swagger(schemes: Option<Node<'_>>, root: Node<'_>) -> Arc<[Server]> {
+/// The `schemes` of a document or an operation (Swagger 2.0), HTTPS first; HTTPS where there are none.
+pub(super) fn schemes(node: Node<'_>) -> Vec<&'static str> {
+    let has = |scheme: &str| {
+        let mut given = node.get("schemes").into_iter().flat_map(Node::items);
+        given.any(|one| one.value.as_str() == Some(scheme))
+    };
+    let known: Vec<_> = ["https", "http"].into_iter().filter(|scheme| has(scheme)).collect();
+    if known.is_empty() { vec!["https"] } else { known }
+}
+
+/// The servers of `schemes`, `host` and `basePath` (Swagger 2.0). Without a host, the URL is relative to that of the document.
+pub(super) fn of_swagger(context: &Context<'_>, schemes: &[&str], root: Node<'_>) -> Arc<[Server]> {
     let base = root.text("basePath").unwrap_or_default().trim_end_matches('/');
     let server = |url: String| Server { url: url.into(), variables: Box::default() };
+    if base.len() + root.text("host").map_or(0, str::len) > LONGEST {
+        context.find(root, format!("`host` and `basePath` are longer than {LONGEST} bytes"));
+        return Arc::default();
+    }
     let Some(host) = root.text("host") else {
         return if base.is_empty() { Arc::default() } else { [server(base.to_owned())].into() };
     };
-    let mut schemes: Vec<&str> =
-        schemes.into_iter().flat_map(Node::items).filter_map(|one| one.value.as_str()).collect();
-    schemes.retain(|scheme| ["https", "http"].contains(scheme));
-    schemes.sort_unstable_by(|a, b| b.cmp(a));
-    schemes.dedup();
-    if schemes.is_empty() {
-        schemes.push("https");
-    }
-    schemes.into_iter().map(|scheme| server(format!("{scheme}://{host}{base}"))).collect()
+    schemes.iter().map(|scheme| server(format!("{scheme}://{host}{base}"))).collect()
 }
 
 /// The title of a document, on one line.

@@ -2,6 +2,8 @@
 
 /// Bytes of a text that are looked at.
 const LOOKED_AT: usize = 4_000;
+/// Bytes ahead in which the end of a link or a tag is looked for.
+const AHEAD: usize = 1_000;
 
 /// The text without marks of Markdown and HTML, on one line.
 pub(super) fn plain(text: &str) -> String {
@@ -46,6 +48,7 @@ fn unmark(line: &str, out: &mut String) {
     let mut open = 0_usize;
     while let Some(first) = rest.chars().next() {
         let after = &rest[first.len_utf8()..];
+        let ahead = &after[..after.floor_char_boundary(AHEAD)];
         let next = after.chars().next().unwrap_or(' ');
         rest = after;
         let push = |out: &mut String, text: &str| {
@@ -57,7 +60,7 @@ fn unmark(line: &str, out: &mut String) {
             }
         };
         match first {
-            '<' if next.is_ascii_alphabetic() || matches!(next, '/' | '!') => match after.find('>') {
+            '<' if next.is_ascii_alphabetic() || matches!(next, '/' | '!') => match ahead.find('>') {
                 // `<https://example.com>`
                 Some(end) if after[..end].contains("://") && !after[..end].contains(' ') => {
                     push(out, &after[..end]);
@@ -95,7 +98,7 @@ fn unmark(line: &str, out: &mut String) {
             '!' if next == '[' && link(&after[1..]).is_some() => {
                 rest = link(&after[1..]).map_or("", |(_, rest)| rest);
             }
-            '[' if next == '!' => rest = after.find(']').map_or(after, |end| &after[end + 1..]),
+            '[' if next == '!' => rest = ahead.find(']').map_or(after, |end| &after[end + 1..]),
             '[' => match link(after) {
                 Some((text, beyond)) => {
                     rest = beyond;
@@ -133,12 +136,10 @@ fn closes(after: &str) -> bool {
 
 /// The text of a link whose opening bracket is gone, and what follows the link.
 fn link(after: &str) -> Option<(&str, &str)> {
-    let end = after.find("](")?;
-    // Another bracket comes first: this one is no link.
-    if after[..end].contains(['[', ']']) {
-        return None;
-    }
-    let close = after[end..].find(')')? + end;
+    let ahead = &after[..after.floor_char_boundary(AHEAD)];
+    // If another bracket comes first, this one is no link.
+    let end = ahead.find(['[', ']']).filter(|end| ahead[*end..].starts_with("]("))?;
+    let close = ahead[end..].find(')')? + end;
     Some((&after[..end], &after[close + 1..]))
 }
 
@@ -234,6 +235,7 @@ mod tests {
             ("![logo](x.png)Hi", "Hi"),
             ("|a|b|\n|---|---|\n|c|d|", "a b c d"),
             ("array[0] of [1, 2]", "array[0] of [1, 2]"),
+            ("[[[a [b](c) ](d)", "[[[a b ](d)"),
         ] {
             assert_eq!(plain(marked).split_whitespace().collect::<Vec<_>>().join(" "), text, "{marked}");
         }

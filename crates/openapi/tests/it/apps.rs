@@ -68,6 +68,13 @@ async fn an_app_that_was_shut_down_keeps_no_connection() {
 }
 
 #[tokio::test]
+async fn a_first_document_that_has_not_changed_is_none() {
+    let mock = Mock::start(move |_, _| raw("HTTP/1.1 304 Not Modified\r\n\r\n")).await;
+    let report = check(&config(&mock.url)).await;
+    assert!(report.problems[0].problem.contains("HTTP 304"), "{:?}", report.problems);
+}
+
+#[tokio::test]
 async fn a_document_that_does_not_end_is_given_up_after_connect_timeout() {
     let head = "HTTP/1.1 200 X\r\ncontent-type: application/json\r\ncontent-length: 100\r\n\r\n{";
     let mock = Mock::start(move |_, _| raw(head).hanging()).await;

@@ -167,7 +167,7 @@ async fn with_a_base_url_the_client_secret_goes_to_no_other_origin_of_the_docume
     let client = json!({"type": "clientCredentials", "clientId": "me", "clientSecret": "hush-hush"});
     let mut surroundings = surroundings();
     if let Some(SecurityScheme::Oauth2 { flows, .. }) = surroundings.schemes.get_mut("oauth") {
-        flows[0].token_url = Some(format!("{}/token", other.url).into());
+        Arc::get_mut(flows).unwrap()[0].token_url = Some(format!("{}/token", other.url).into());
     }
     let api = mock.api(|own| own.auth = auth(client.clone()));
     let result = call_in(&api, &secured(&[&["oauth"]]), &surroundings, json!({})).await;

@@ -64,13 +64,13 @@ impl UserSignIn for Kept {
 
 /// An operation that requires these scopes of the scheme `login`.
 fn needing(scopes: &[&str]) -> Operation {
-    let scopes = scopes.iter().map(|scope| Box::from(*scope)).collect();
+    let scopes = scopes.iter().map(|scope| Arc::from(*scope)).collect();
     let requirement = Requirement { scheme: "login".into(), scopes };
     Operation { security: Arc::from([Box::from([requirement])]), ..operation(Method::GET, "/x") }
 }
 
 async fn called(api: &HttpApi, users: &Arc<Kept>, subject: Option<&str>, operation: &Operation) -> Called {
-    let login = SecurityScheme::Oauth2 { flows: Box::default(), metadata_url: None };
+    let login = SecurityScheme::Oauth2 { flows: Arc::default(), metadata_url: None };
     let surroundings = Surroundings {
         schemes: [(Arc::from("login"), login)].into_iter().collect(),
         document: None,
