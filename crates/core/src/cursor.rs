@@ -17,21 +17,26 @@ pub(crate) fn page<'a, T>(
     request: Option<&PaginatedRequestParams>,
     size: usize,
 ) -> Result<(&'a [T], Option<String>), ErrorData> {
-    let start = match request.and_then(|request| request.cursor.as_deref()) {
-        None => 0,
-        Some(cursor) => {
-            let after = decode(list, cursor).ok_or_else(|| {
-                ErrorData::invalid_params(
-                    format!("unknown cursor for {list}; start again without a cursor"),
-                    None,
-                )
-            })?;
-            items.partition_point(|item| key(item) <= after.as_str())
-        }
-    };
+    let after = after(list, request)?;
+    let start = after.map_or(0, |after| items.partition_point(|item| key(item) <= after.as_str()));
     let end = items.len().min(start + size);
     let next = (end < items.len()).then(|| encode(list, key(&items[end - 1])));
     Ok((&items[start..end], next))
+}
+
+/// Returns the key that a page of `list` continues after; `None` for the first page.
+///
+/// # Errors
+/// Invalid params (-32602) for a cursor that this list did not give out.
+pub(crate) fn after(
+    list: &str,
+    request: Option<&PaginatedRequestParams>,
+) -> Result<Option<String>, ErrorData> {
+    let cursor = request.and_then(|request| request.cursor.as_deref());
+    let known = cursor.map(|cursor| decode(list, cursor).ok_or(cursor)).transpose();
+    known.map_err(|_| {
+        ErrorData::invalid_params(format!("unknown cursor for {list}; start again without a cursor"), None)
+    })
 }
 
 /// The cursor of `list` for what follows `key`.

@@ -425,7 +425,8 @@ async fn fitting_arguments(
     }
     // Moved into a `Value` and out again: the validator reads values, and a copy would cost more than the check.
     let value = Value::Object(arguments);
-    let size = bulk(&value);
+    // A large schema takes as long as large arguments.
+    let size = if is_checked { bulk(&value).max(tool.schema.bulk()) } else { bulk(&value) };
     let schema_of = tool.clone();
     let (value, checked) = off_thread(size, move || {
         let mut value = value;

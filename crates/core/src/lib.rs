@@ -102,7 +102,7 @@ pub use observe::{
 };
 pub use pace::Rereads;
 pub use paging::{PageGate, Paginate};
-pub use pins::{DefinitionChange, PinState, Pins};
+pub use pins::{DefinitionChange, DefinitionChanges, PinState, Pins};
 pub use plugin::{DirectAccess, Plugin, PluginTasks};
 pub use policy::{
     Approval, Approvals, Approved, Decision, Effects, Forbidden, MatchedPolicy, Policies, PolicyEngine,

@@ -49,6 +49,36 @@ pub struct DefinitionChange {
     pub after: Option<Value>,
 }
 
+/// The values that differ between two definitions.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct DefinitionChanges {
+    /// The first ones, [`DefinitionChanges::MOST`] at most.
+    pub first: Vec<DefinitionChange>,
+    /// The number of the others.
+    pub more: usize,
+}
+
+impl DefinitionChanges {
+    /// Most differences of one tool that are kept.
+    pub const MOST: usize = 100;
+}
+
+/// The place of a value in a definition, from its own name to the outermost.
+struct Place<'p> {
+    name: &'p str,
+    around: Option<&'p Self>,
+}
+
+impl Place<'_> {
+    /// Returns the JSON pointer.
+    fn pointer(&self) -> String {
+        let names: Vec<&str> =
+            std::iter::successors(Some(self), |place| place.around).map(|it| it.name).collect();
+        let escaped = |name: &&str| format!("/{}", name.replace('~', "~0").replace('/', "~1"));
+        names.iter().rev().map(escaped).collect()
+    }
+}
+
 fn definition(tool: &Tool) -> Value {
     let mut tool = tool.clone();
     tool.meta = tool.meta.filter(|meta| !meta.0.is_empty());
@@ -77,10 +107,10 @@ impl Pins {
     }
 
     /// The differences between the approved definition of `tool` and its present one.
-    pub fn changes(&self, app: &str, tool: &Tool) -> Vec<DefinitionChange> {
+    pub fn changes(&self, app: &str, tool: &Tool) -> DefinitionChanges {
         let approved = self.0.get(app).and_then(|app| app.tools.get(&*tool.name));
-        let mut found = Vec::new();
-        compare(approved, Some(&definition(tool)), String::new(), &mut found);
+        let mut found = DefinitionChanges::default();
+        compare(approved, Some(&definition(tool)), None, &mut found);
         found
     }
 
@@ -134,8 +164,8 @@ impl Pins {
 fn compare(
     before: Option<&Value>,
     after: Option<&Value>,
-    pointer: String,
-    found: &mut Vec<DefinitionChange>,
+    place: Option<&Place<'_>>,
+    found: &mut DefinitionChanges,
 ) {
     if before == after {
         return;
@@ -143,12 +173,18 @@ fn compare(
     if let (Some(Value::Object(old)), Some(Value::Object(new))) = (before, after) {
         let added = new.keys().filter(|key| !old.contains_key(*key));
         for key in old.keys().chain(added) {
-            let below = format!("{pointer}/{}", key.replace('~', "~0").replace('/', "~1"));
-            compare(old.get(key), new.get(key), below, found);
+            let below = Place { name: key, around: place };
+            compare(old.get(key), new.get(key), Some(&below), found);
         }
         return;
     }
-    found.push(DefinitionChange { pointer, before: before.cloned(), after: after.cloned() });
+    if found.first.len() == DefinitionChanges::MOST {
+        found.more += 1;
+        return;
+    }
+    // Written here alone: servers choose the names, and all differences below one share it.
+    let pointer = place.map(Place::pointer).unwrap_or_default();
+    found.first.push(DefinitionChange { pointer, before: before.cloned(), after: after.cloned() });
 }
 
 /// The pins of a registry, and those who hear of new ones.
@@ -254,14 +290,33 @@ mod tests {
         pins.approve("crm", &tool("a", "A"));
         let mut now = tool("a", "A");
         now.meta = Some(Default::default());
-        assert_eq!(pins.changes("crm", &now), []);
+        assert_eq!(pins.changes("crm", &now), DefinitionChanges::default());
         now.meta = serde_json::from_value(json!({"gatewright": {"scopes": []}})).unwrap();
         now.input_schema = Arc::new(
             json!({"type": "object", "properties": {"id": {"type": "integer"}}}).as_object().unwrap().clone(),
         );
         let pointers: Vec<String> =
-            pins.changes("crm", &now).into_iter().map(|change| change.pointer).collect();
+            pins.changes("crm", &now).first.into_iter().map(|change| change.pointer).collect();
         assert_eq!(pointers, ["/inputSchema/properties/id/type", "/_meta"]);
+    }
+
+    #[test]
+    fn the_first_differences_are_written_and_the_others_counted() {
+        let with = |name: &str, value: u32| {
+            let members: serde_json::Map<_, _> = (0..20_000).map(|n| (n.to_string(), json!(value))).collect();
+            let mut tool = tool("a", "A");
+            tool.meta = serde_json::from_value(json!({name: members})).unwrap();
+            tool
+        };
+        let (name, mut pins) = (format!("a/b~{}", "k".repeat(10_000)), Pins::default());
+        pins.approve("crm", &with(&name, 1));
+        let found = pins.changes("crm", &with(&name, 2));
+        assert_eq!((found.first.len(), found.more), (100, 19_900));
+        let written: usize = found.first.iter().map(|change| change.pointer.len()).sum();
+        assert!(written < 110 * 10_000, "{written}");
+        assert!(
+            found.first[0].pointer.starts_with("/_meta/a~1b~0k") && found.first[0].pointer.ends_with("k/0")
+        );
     }
 
     #[test]
@@ -275,7 +330,7 @@ mod tests {
         let changed = |pins: &Pins, tool: &Tool| match pins.state("crm", &options, tool) {
             Some(PinState::Approved) => None,
             Some(PinState::Changed(_)) => {
-                Some(pins.changes("crm", tool).into_iter().map(|change| change.pointer).collect())
+                Some(pins.changes("crm", tool).first.into_iter().map(|change| change.pointer).collect())
             }
             other => panic!("{other:?}"),
         };

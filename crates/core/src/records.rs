@@ -68,9 +68,19 @@ pub trait SharedRecords: Send + Sync + 'static {
 /// Records of [`MemoryRecords`], at most.
 const MOST_IN_MEMORY: usize = 100_000;
 
+/// Least time between two looks for expired records in a full store: each looks at all.
+const BETWEEN_SWEEPS: Duration = Duration::from_secs(1);
+
 /// Records in the memory of this process, at most 100,000.
 #[derive(Default)]
-pub struct MemoryRecords(Mutex<HashMap<String, (Vec<u8>, Instant)>>);
+pub struct MemoryRecords(Mutex<Records>);
+
+#[derive(Default)]
+struct Records {
+    all: HashMap<String, (Vec<u8>, Instant)>,
+    /// Time of the last look for expired records.
+    swept: Option<Instant>,
+}
 
 impl std::fmt::Debug for MemoryRecords {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -79,43 +89,43 @@ impl std::fmt::Debug for MemoryRecords {
 }
 
 impl MemoryRecords {
-    fn lock(&self) -> MutexGuard<'_, HashMap<String, (Vec<u8>, Instant)>> {
+    fn lock(&self) -> MutexGuard<'_, Records> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn put(
-        records: &mut HashMap<String, (Vec<u8>, Instant)>,
-        key: &str,
-        value: &[u8],
-        ttl: Duration,
-    ) -> Result<(), RecordsError> {
-        let now = Instant::now();
-        if records.len() >= MOST_IN_MEMORY && !records.contains_key(key) {
-            records.retain(|_, (_, until)| *until > now);
-            if records.len() >= MOST_IN_MEMORY {
-                return Err(RecordsError::Full);
-            }
-        }
-        records.insert(key.to_owned(), (value.to_vec(), now + ttl));
-        Ok(())
     }
 }
 
-/// The record `key`, if it is alive.
-fn alive<'a>(records: &'a HashMap<String, (Vec<u8>, Instant)>, key: &str) -> Option<&'a [u8]> {
-    records.get(key).filter(|(_, until)| *until > Instant::now()).map(|(value, _)| value.as_slice())
+impl Records {
+    fn put(&mut self, key: &str, value: &[u8], ttl: Duration) -> Result<(), RecordsError> {
+        let now = Instant::now();
+        if self.all.len() >= MOST_IN_MEMORY && !self.all.contains_key(key) {
+            if self.swept.is_none_or(|swept| now.duration_since(swept) >= BETWEEN_SWEEPS) {
+                self.all.retain(|_, (_, until)| *until > now);
+                self.swept = Some(now);
+            }
+            if self.all.len() >= MOST_IN_MEMORY {
+                return Err(RecordsError::Full);
+            }
+        }
+        self.all.insert(key.to_owned(), (value.to_vec(), now + ttl));
+        Ok(())
+    }
+
+    /// The record `key`, if it is alive.
+    fn alive(&self, key: &str) -> Option<&[u8]> {
+        self.all.get(key).filter(|(_, until)| *until > Instant::now()).map(|(value, _)| value.as_slice())
+    }
 }
 
 impl SharedRecords for MemoryRecords {
     fn get_many<'a>(&'a self, keys: &'a [String]) -> RecordsFuture<'a, Vec<Option<Vec<u8>>>> {
         let records = self.lock();
-        let found = keys.iter().map(|key| alive(&records, key).map(<[u8]>::to_vec)).collect();
+        let found = keys.iter().map(|key| records.alive(key).map(<[u8]>::to_vec)).collect();
         Box::pin(ready(Ok(found)))
     }
 
     fn put_many<'a>(&'a self, new: &'a [NewRecord]) -> RecordsFuture<'a, ()> {
         let mut records = self.lock();
-        let put = new.iter().try_for_each(|one| Self::put(&mut records, &one.key, &one.value, one.ttl));
+        let put = new.iter().try_for_each(|one| records.put(&one.key, &one.value, one.ttl));
         Box::pin(ready(put))
     }
 
@@ -127,8 +137,8 @@ impl SharedRecords for MemoryRecords {
         ttl: Duration,
     ) -> RecordsFuture<'a, bool> {
         let mut records = self.lock();
-        let replaced = match alive(&records, key) == before {
-            true => Self::put(&mut records, key, after, ttl).map(|()| true),
+        let replaced = match records.alive(key) == before {
+            true => records.put(key, after, ttl).map(|()| true),
             false => Ok(false),
         };
         Box::pin(ready(replaced))
@@ -136,7 +146,32 @@ impl SharedRecords for MemoryRecords {
 
     fn remove_many<'a>(&'a self, keys: &'a [String]) -> RecordsFuture<'a, ()> {
         let mut records = self.lock();
-        keys.iter().for_each(|key| drop(records.remove(key)));
+        keys.iter().for_each(|key| drop(records.all.remove(key)));
         Box::pin(ready(Ok(())))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn a_full_store_is_searched_for_expired_records_once_a_second() {
+        let store = MemoryRecords::default();
+        let record = |key: String, millis: u64| NewRecord {
+            key,
+            value: Vec::new(),
+            ttl: Duration::from_millis(millis),
+        };
+        let all: Vec<_> = (0..MOST_IN_MEMORY).map(|n| record(n.to_string(), 100)).collect();
+        store.put_many(&all).await.unwrap();
+        let more = [record("more".to_owned(), 100)];
+        assert_eq!(store.put_many(&more).await, Err(RecordsError::Full));
+        tokio::time::advance(Duration::from_millis(500)).await;
+        assert_eq!(store.put_many(&more).await, Err(RecordsError::Full));
+        assert_eq!(store.get_many(&["0".to_owned()]).await, Ok(vec![None]));
+        tokio::time::advance(Duration::from_millis(500)).await;
+        assert_eq!(store.put_many(&more).await, Ok(()));
+        assert_eq!(store.lock().all.len(), 1);
     }
 }

@@ -4,6 +4,7 @@ mod cost;
 mod guard;
 mod located;
 mod order;
+mod owned;
 mod pattern;
 mod walk;
 
@@ -15,7 +16,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use self::pattern::{Checked, Limit};
-use crate::defaults::Defaults;
+use crate::{bulk::bulk_of, defaults::Defaults, weight::value_bytes};
 
 pub use pattern::{LeftOut, instructions as pattern_instructions};
 
@@ -34,6 +35,8 @@ pub enum SchemaMode {
 #[derive(Debug)]
 pub struct InputSchema {
     source: Arc<JsonObject>,
+    /// Its size, as [`crate::bulk::off_thread`] wants it.
+    bulk: usize,
     /// The tool that it belongs to, for the log.
     tool: Option<Arc<str>>,
     compiled: OnceLock<Result<Compiled, String>>,
@@ -47,6 +50,8 @@ struct Compiled {
     checked: Checked,
     /// Times that parts of the schema are applied to a value whose arrays and objects have one element each.
     unrolled: u64,
+    /// Bytes of the schema that a problem may have a copy of.
+    heaviest: u64,
     /// It has `anyOf` or `oneOf`, whose problem is the list of the problems of each.
     has_choice: bool,
     /// The same schema, whose first problem has one place; `None` where there is none.
@@ -62,8 +67,9 @@ struct Located {
 /// Times that parts of a schema are applied to a value of which every problem is found. Each may take kilobytes while it is written down.
 const EVERY_PROBLEM: u64 = 10_000;
 
-/// Bytes of the places of all problems: each problem has a copy of the names around it, and callers choose those names.
-const PLACES: u64 = 16 << 20;
+/// Bytes that all problems have of their own: each has a copy of the names around it and of parts of the schema, and those of alternatives
+/// one of the value. Callers and servers choose them.
+const OWNED: u64 = 16 << 20;
 
 /// Bytes of the longest place with which a choice is looked into: each of its alternatives may have problems, all with copies of it.
 const LONGEST_PLACE: u64 = 16 << 10;
@@ -78,7 +84,8 @@ const SHOWN: usize = 5;
 impl InputSchema {
     /// Keeps `source` for later.
     pub fn new(source: Arc<JsonObject>) -> Self {
-        Self { source, tool: None, compiled: OnceLock::new(), defaults: OnceLock::new() }
+        let bulk = bulk_of(&source);
+        Self { source, bulk, tool: None, compiled: OnceLock::new(), defaults: OnceLock::new() }
     }
 
     /// Names the tool in a warning about what of its schema is not checked.
@@ -95,6 +102,11 @@ impl InputSchema {
     /// Fills in properties that are required, missing and have a default, in `arguments` and in the objects within.
     pub fn fill_defaults(&self, arguments: &mut JsonObject) {
         self.defaults.get_or_init(|| Defaults::of(&self.source)).fill(arguments);
+    }
+
+    /// The size of the schema, as work on it counts for [`crate::off_thread`].
+    pub(crate) fn bulk(&self) -> usize {
+        self.bulk
     }
 
     /// Checks `arguments`.
@@ -232,13 +244,15 @@ impl Compiled {
             built => built,
         };
         let validator = built.map_err(|error| shorten(&format!("{}: {error}", error.instance_path())))?;
-        let has_choice = has_choice(&schema);
-        Ok(Self { validator, schema, checked, unrolled, has_choice, located: OnceLock::new() })
+        let (has_choice, heaviest) = (has_choice(&schema), owned::heaviest(&schema));
+        Ok(Self { validator, schema, checked, unrolled, heaviest, has_choice, located: OnceLock::new() })
     }
 
     /// Tests whether every problem of `value` can be found; `None` if it takes too long to find out that there is one.
     fn finds_all(&self, value: &Value) -> Option<bool> {
-        let most = EVERY_PROBLEM.min(PLACES / cost::longest_place(value).max(1));
+        let of_value = if self.has_choice { value_bytes(value) } else { 0 };
+        let owned = cost::longest_place(value) + self.heaviest + of_value;
+        let most = EVERY_PROBLEM.min(OWNED / owned.max(1));
         let times = self.unrolled.saturating_mul(cost::values(value));
         if times <= most {
             return Some(true);

@@ -18,9 +18,9 @@ pub struct UsageExample {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct ToolMeta {
-    /// Examples, best first. At most 5 are used.
+    /// Examples, best first. At most 5 of up to 16 KiB each are used.
     pub examples: Vec<UsageExample>,
-    /// Scopes a caller needs, all of them.
+    /// Scopes a caller needs, all of them: at most 32, of 200 bytes each, without spaces and `*`.
     pub scopes: Vec<String>,
     /// `true` lets code mode reach the tool. Default: as the visibility mode says.
     pub enabled_in_code_call: Option<bool>,
@@ -68,6 +68,18 @@ impl ToolOverride {
     }
 }
 
+/// Most scopes that an author may name, and the longest one in bytes: each call of the tool compares them.
+const MOST_SCOPES: usize = 32;
+const LONGEST_SCOPE: usize = 200;
+/// Most examples of an author that are kept, and the longest one in bytes.
+const MOST_EXAMPLES: usize = 5;
+const LONGEST_EXAMPLE: usize = 16 << 10;
+
+/// Returns `true` if a text of an author or an operator can be one scope that is needed.
+pub(crate) fn is_scope(text: &str) -> bool {
+    !text.is_empty() && text.len() <= LONGEST_SCOPE && !text.contains([' ', '*'])
+}
+
 pub(crate) const META_KEY: &str = "gatewright";
 
 impl ToolMeta {
@@ -85,11 +97,20 @@ impl ToolMeta {
                 "its `_meta.gatewright` is no object, so that the scopes it needs are not known".to_owned()
             );
         }
-        Self::deserialize(value).map_err(|error| {
+        let mut settings = Self::deserialize(value).map_err(|error| {
             format!(
                 "its `_meta.gatewright` does not parse, so that the scopes it needs are not known: {error}"
             )
-        })
+        })?;
+        if settings.scopes.len() > MOST_SCOPES || !settings.scopes.iter().all(|scope| is_scope(scope)) {
+            return Err(format!(
+                "its `_meta.gatewright` needs more than {MOST_SCOPES} scopes, or one that is none: a scope has {LONGEST_SCOPE} bytes at \
+                 most, without spaces and `*`"
+            ));
+        }
+        settings.examples.retain(|it| it.description.len() + it.code.len() <= LONGEST_EXAMPLE);
+        settings.examples.truncate(MOST_EXAMPLES);
+        Ok(settings)
     }
 
     /// The author's word with the operator's on top.
@@ -136,6 +157,11 @@ mod tests {
             json!({"scopes": ["admin", 5]}),
             json!({"scopes": {"admin": true}}),
             json!({"scopes": null}),
+            json!({"scopes": vec!["admin"; 33]}),
+            json!({"scopes": [":".repeat(201)]}),
+            json!({"scopes": ["crm:*"]}),
+            json!({"scopes": ["a b"]}),
+            json!({"scopes": [""]}),
             json!({"scopes": ["admin"], "enabledInCodeCall": 5}),
             json!({"scopes": ["admin"], "visibleInListTools": "yes"}),
             json!({"scopes": ["admin"], "examples": [{"code": "x"}]}),
@@ -147,6 +173,17 @@ mod tests {
             let problem = read(bad.clone()).unwrap_err();
             assert!(problem.starts_with("its `_meta.gatewright` "), "{bad}: {problem}");
         }
+    }
+
+    #[test]
+    fn scopes_within_the_limits_are_needed_and_examples_beyond_them_left_out() {
+        let scopes: Vec<String> = (0..32).map(|n| format!("{n:0200}")).collect();
+        let example = |code: usize| json!({"description": "d", "code": "c".repeat(code)});
+        let examples: Vec<Value> = [20_000, 1, 2, 3, 4, 5, 6].map(example).into();
+        let read = read(json!({"scopes": scopes, "examples": examples})).unwrap();
+        assert_eq!(read.scopes, scopes);
+        let lengths: Vec<usize> = read.examples.iter().map(|example| example.code.len()).collect();
+        assert_eq!(lengths, [1, 2, 3, 4, 5]);
     }
 
     #[test]

@@ -15,7 +15,7 @@ use crate::{
     engine::certain_failure,
     load::{Grant, Rule, explained, line_of, offset},
     reads::is_arguments,
-    schema::{Arguments, schemas},
+    schema::{Arguments, Budget, schemas},
     values::NAMES,
 };
 
@@ -71,11 +71,12 @@ impl CedarPolicies {
                            `permit (principal, action, resource);`";
             found.push(self.problem(first, 0, problem.to_owned()));
         }
+        let budget = Budget::default();
         for rule in &self.rules {
             let misnamed = catalog.map(|catalog| self.misnamed(rule, catalog)).unwrap_or_default();
             // What names nothing has no arguments to check.
             if misnamed.is_empty() {
-                let ill_typed = self.ill_typed(rule, catalog);
+                let ill_typed = self.ill_typed(rule, catalog, &budget);
                 if ill_typed.is_empty()
                     && let Some(why) = certain_failure(rule)
                 {
@@ -111,7 +112,7 @@ impl CedarPolicies {
         found
     }
 
-    fn ill_typed(&self, rule: &Rule, catalog: Option<&Catalog<'_>>) -> Vec<PolicyProblem> {
+    fn ill_typed(&self, rule: &Rule, catalog: Option<&Catalog<'_>>, budget: &Budget) -> Vec<PolicyProblem> {
         let looks_at_arguments = rule.condition.subexpressions().any(is_arguments);
         let arguments = match catalog {
             Some(catalog) if looks_at_arguments => {
@@ -126,7 +127,8 @@ impl CedarPolicies {
                 if tools.is_empty() || (is_open && !is_about_one(rule)) {
                     return Vec::new();
                 }
-                Some(Arguments::of(tools.into_iter()))
+                let Some(arguments) = Arguments::of(tools.into_iter(), budget) else { return Vec::new() };
+                Some(arguments)
             }
             None if looks_at_arguments => return Vec::new(),
             _ => None,

@@ -16,8 +16,10 @@ use gatewright_core::{Forbidden, PolicyObject, Principal, Scopes};
 
 use crate::{cedar::Entity, reads::Reads, values};
 
-/// Classes that are kept, at most. With more, all are forgotten.
-const MOST: usize = 50_000;
+/// Memory of the classes that are kept. With more, all are forgotten.
+const MOST_BYTES: usize = 64 << 20;
+/// Memory of an entry besides its key and its policies, about.
+const ENTRY: usize = 192;
 
 /// The decision on a class, as far as it does not depend on the context.
 #[derive(Debug)]
@@ -47,7 +49,7 @@ pub(crate) struct Callers {
 #[derive(Default)]
 pub(crate) struct Classes {
     callers: Mutex<HashMap<String, Arc<Callers>>>,
-    count: AtomicUsize,
+    bytes: AtomicUsize,
 }
 
 impl Classes {
@@ -62,16 +64,21 @@ impl Classes {
         let id = if reads.subject { &*principal.subject } else { "" };
         let entity = values::user(id, principal, reads);
         let new = Arc::new(Callers { entity, objects: Mutex::default() });
-        self.make_room(&mut callers);
+        if self.is_full(&key, 0) {
+            callers.clear();
+        }
         callers.insert(key, new.clone());
         new
     }
 
-    fn make_room(&self, callers: &mut HashMap<String, Arc<Callers>>) {
-        if self.count.fetch_add(1, Ordering::Relaxed) >= MOST {
-            callers.clear();
-            self.count.store(0, Ordering::Relaxed);
+    /// Counts an entry. Returns `true` if all others have to go, and counts it as the first one then.
+    fn is_full(&self, key: &str, policies: usize) -> bool {
+        let bytes = ENTRY + key.len() + policies * size_of::<usize>();
+        let is_full = self.bytes.fetch_add(bytes, Ordering::Relaxed) + bytes > MOST_BYTES;
+        if is_full {
+            self.bytes.store(bytes, Ordering::Relaxed);
         }
+        is_full
     }
 
     /// The class of requests of `callers` for `object`, made by `evaluate` from the name of its entity.
@@ -91,10 +98,9 @@ impl Classes {
             return known.clone();
         }
         let class = Arc::new(evaluate(&id));
-        if self.count.fetch_add(1, Ordering::Relaxed) >= MOST {
+        if self.is_full(&key, class.permits.len() + class.open.len()) {
             lock().clear();
             self.callers.lock().unwrap_or_else(PoisonError::into_inner).clear();
-            self.count.store(0, Ordering::Relaxed);
         }
         lock().insert(key, class.clone());
         class
@@ -143,5 +149,35 @@ fn object_key(object: &PolicyObject<'_>, reads: &Reads) -> (String, String, bool
             let is_kept = !reads.uri && !is_named;
             (format!("r{}\0{}", u8::from(resource.is_plain), resource.app), id, is_kept)
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Asks for the classes of prompts with these names; returns how many were evaluated.
+    fn evaluated(classes: &Classes, callers: &Callers, names: impl Iterator<Item = String>) -> usize {
+        let reads = Reads { name: true, ..Reads::default() };
+        let mut evaluated = 0;
+        for name in names {
+            classes.class(callers, &PolicyObject::Prompt { app: "a", name: &name }, &reads, |_| {
+                evaluated += 1;
+                Class { stop: None, permits: Vec::new(), open: Vec::new() }
+            });
+        }
+        evaluated
+    }
+
+    #[test]
+    fn many_short_classes_are_kept_and_long_ones_forgotten() {
+        let classes = Classes::default();
+        let callers = classes.callers(&Principal::local(), &Reads::default());
+        let short = || (0..60_000).map(|n| n.to_string());
+        assert_eq!(evaluated(&classes, &callers, short()), 60_000);
+        assert_eq!(evaluated(&classes, &callers, short()), 0);
+        let long = (0..100).map(|n| format!("{n}{}", "x".repeat(1 << 20)));
+        assert_eq!(evaluated(&classes, &callers, long), 100);
+        assert!(callers.objects.lock().unwrap().len() < 64);
     }
 }

@@ -4,7 +4,7 @@ use std::{path::Path, process::ExitCode, sync::Arc, time::Duration};
 
 use anyhow::Context as _;
 use gatewright::{AppHealth, Registry};
-use gatewright_core::{AppOptions, Catalog, DefinitionChange, PinState, Pins, show_hidden};
+use gatewright_core::{AppOptions, Catalog, DefinitionChanges, PinState, Pins, show_hidden};
 use serde::Serialize;
 use serde_json::{Value, json};
 
@@ -143,11 +143,12 @@ fn diff(pinned: &Pinned, names: &[String], json: bool) -> anyhow::Result<ExitCod
         let tool = catalog.and_then(|catalog| catalog.tools.iter().find(|tool| tool.name == row.tool));
         let changes = tool.map(|tool| pinned.file.pins.changes(&row.app, tool)).unwrap_or_default();
         if json {
-            let changes: Vec<Value> = changes
+            let written: Vec<Value> = changes
+                .first
                 .iter()
                 .map(|change| json!({"pointer": change.pointer, "before": change.before, "after": change.after}))
                 .collect();
-            all.push(json!({"app": row.app, "tool": row.tool, "state": row.state, "changes": changes}));
+            all.push(json!({"app": row.app, "tool": row.tool, "state": row.state, "changes": written, "more": changes.more}));
             continue;
         }
         print_changes(row, &changes)?;
@@ -179,7 +180,7 @@ fn approve(pinned: Pinned, names: &[String], all: bool) -> anyhow::Result<ExitCo
                     approved_pins.approve(app, tool);
                 }
                 None => {
-                    print_changes(row, &[])?;
+                    print_changes(row, &DefinitionChanges::default())?;
                     approved_pins.forget(app, &row.tool);
                 }
             }
@@ -193,15 +194,18 @@ fn approve(pinned: Pinned, names: &[String], all: bool) -> anyhow::Result<ExitCo
 }
 
 /// Prints the state of a tool and each value that differs from the approved one.
-fn print_changes(row: &Row, changes: &[DefinitionChange]) -> anyhow::Result<()> {
+fn print_changes(row: &Row, changes: &DefinitionChanges) -> anyhow::Result<()> {
     outln!("{}:{} is {}", row.app, line(&row.tool), row.state)?;
-    for change in changes {
+    for change in &changes.first {
         outln!("  {}", line(if change.pointer.is_empty() { "/" } else { &change.pointer }))?;
         for (sign, value) in [('-', &change.before), ('+', &change.after)] {
             if let Some(value) = value {
                 outln!("  {sign} {}", show_hidden(&value.to_string()))?;
             }
         }
+    }
+    if changes.more > 0 {
+        outln!("  and {} more differences", changes.more)?;
     }
     Ok(())
 }

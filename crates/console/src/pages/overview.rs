@@ -149,7 +149,7 @@ fn configuration(state: &ConsoleState) -> Vec<Markup> {
 }
 
 fn held_back(state: &ConsoleState) -> Option<Markup> {
-    let count = pins::waiting(state).len();
+    let count = pins::count(state);
     (count > 0).then(|| {
         html! { (warn("pins")) " " a href="/console/pins" { (text::count(count, "tool")) } " changed or new since they were approved, and held back." }
     })

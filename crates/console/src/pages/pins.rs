@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use axum::{extract::State, response::Response};
-use gatewright_core::{AppEntry, DefinitionChange, PinState, Pins, rmcp::model::Tool};
+use gatewright_core::{AppEntry, DefinitionChanges, PinState, Pins, off_thread, rmcp::model::Tool};
 use http::StatusCode;
 use maud::{Markup, html};
 
@@ -22,29 +22,35 @@ pub(crate) struct Waiting {
     app: String,
     tool: String,
     is_new: bool,
-    changes: Vec<DefinitionChange>,
+    changes: DefinitionChanges,
 }
 
-/// The tools that wait for an approval.
-pub(crate) fn waiting(state: &ConsoleState) -> Vec<Waiting> {
+/// The number of tools that wait for an approval.
+pub(crate) fn count(state: &ConsoleState) -> usize {
+    waiting(state, 0).len()
+}
+
+/// The tools that wait for an approval, of which the first `compared` have their differences.
+fn waiting(state: &ConsoleState, compared: usize) -> Vec<Waiting> {
     let registry = state.operator.gateway().registry();
     let (snapshot, pins) = (registry.operator_snapshot(), registry.pins().borrow().clone());
-    let mut waiting = Vec::new();
+    let mut waiting: Vec<Waiting> = Vec::new();
     for app in snapshot.apps.iter().filter(|app| app.options.pins()) {
         for tool in &app.app.catalog().tools {
-            waiting.extend(of_tool(&pins, app, tool));
+            waiting.extend(of_tool(&pins, app, tool, waiting.len() < compared));
         }
     }
     waiting
 }
 
-fn of_tool(pins: &Pins, app: &AppEntry, tool: &Tool) -> Option<Waiting> {
+fn of_tool(pins: &Pins, app: &AppEntry, tool: &Tool, is_compared: bool) -> Option<Waiting> {
     let is_new = match pins.state(&app.id, &app.options, tool)? {
         PinState::Approved => return None,
         PinState::Changed(_) => false,
         PinState::New => true,
     };
-    let changes = if is_new { Vec::new() } else { pins.changes(&app.id, tool) };
+    let changes =
+        if is_new || !is_compared { DefinitionChanges::default() } else { pins.changes(&app.id, tool) };
     Some(Waiting { app: app.id.to_string(), tool: tool.name.to_string(), is_new, changes })
 }
 
@@ -64,7 +70,9 @@ pub(crate) fn word(state: &ConsoleState, app: &str, name: &str) -> Option<Markup
 }
 
 pub(crate) async fn show(State(state): State<Arc<ConsoleState>>) -> Response {
-    let waiting = waiting(&state);
+    let of_state = state.clone();
+    // Definitions have any length.
+    let waiting = off_thread(usize::MAX, move || waiting(&of_state, MOST)).await;
     let pinned = {
         let snapshot = state.operator.gateway().registry().operator_snapshot();
         snapshot.apps.iter().filter(|app| app.options.pins()).count()
@@ -93,20 +101,21 @@ fn entry(one: &Waiting) -> Markup {
     let name = format!("{}:{}", one.app, one.tool);
     // Only plain names can be copied into a shell.
     let is_plain = name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_-:.".contains(&byte));
+    let more = one.changes.first.len().saturating_sub(MOST_CHANGES) + one.changes.more;
     html! {
         li.card {
             div.row {
                 h2 { code { (text::line(&name, 150)) } }
                 @if one.is_new { span.tag.warn { "new" } } @else { span.tag.warn { "changed" } }
             }
-            @for change in one.changes.iter().take(MOST_CHANGES) {
+            @for change in one.changes.first.iter().take(MOST_CHANGES) {
                 p { code { (text::line(&change.pointer, 150)) } }
                 pre.diff tabindex="0" role="region" aria-label=(format!("Difference at {}", text::line(&change.pointer, 80))) {
                     @if let Some(before) = &change.before { span.minus { "- " (shown(before)) "\n" } }
                     @if let Some(after) = &change.after { span.plus { "+ " (shown(after)) "\n" } }
                 }
             }
-            @if one.changes.len() > MOST_CHANGES { p.soft { (one.changes.len() - MOST_CHANGES) " more differences." } }
+            @if more > 0 { p.soft { (more) " more differences." } }
             @if is_plain { (command(&format!("gatewright pins approve {name} --config gatewright.yaml"))) }
             @else { p.soft { "Approve it with " code { "gatewright pins approve" } " and its name in quotes." } }
         }

@@ -44,7 +44,7 @@ pub(crate) async fn show(State(state): State<Arc<ConsoleState>>, Query(params): 
     let link = |page: usize| {
         format!("/console/tools?q={}&app={}&page={page}", encode(&params.q), encode(&params.app))
     };
-    let held_back = pins::waiting(&state).len();
+    let held_back = pins::count(&state);
     let body = html! {
         h1 { "Tools" }
         @if held_back > 0 { p.notice.warn { a href="/console/pins" { (text::count(held_back, "pinned tool")) } " changed or new since they were approved." } }

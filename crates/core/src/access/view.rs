@@ -1,13 +1,12 @@
 //! A caller's view of all apps: what it may list, find and use.
 
-use std::{
-    borrow::Cow,
-    collections::{HashMap, HashSet},
-    sync::Arc,
-};
+mod listing;
 
-use rmcp::model::{Prompt, Reference, Resource, ResourceTemplate};
+use std::{collections::HashSet, sync::Arc};
 
+use rmcp::model::{Reference, Resource, ResourceTemplate};
+
+pub use self::listing::Listed;
 use super::{
     Caller, OpenTask, Reach,
     letters::Letters,
@@ -43,15 +42,6 @@ pub struct View {
     permit: Permit,
     /// Apps that have no connection for the caller, where they were asked.
     unavailable: Vec<UnavailableApp>,
-}
-
-/// An item as the caller lists it.
-#[derive(Debug)]
-pub struct Listed<'v, T: Clone> {
-    /// Public name or URI.
-    pub key: Cow<'v, str>,
-    /// The item under that name.
-    pub item: Cow<'v, T>,
 }
 
 impl View {
@@ -194,21 +184,6 @@ impl View {
         self.resource(uri).is_ok_and(|items| items.iter().any(Permitted::may_be_read))
     }
 
-    /// The resources the caller may read, in the order of their URIs.
-    pub fn resources(&self) -> Vec<Listed<'_, Resource>> {
-        self.list(|items| &items.resources)
-    }
-
-    /// The resource templates the caller may use, in the order of their URIs.
-    pub fn templates(&self) -> Vec<Listed<'_, ResourceTemplate>> {
-        self.list(|items| &items.templates)
-    }
-
-    /// The prompts the caller may use, in the order of their names.
-    pub fn prompts(&self) -> Vec<Listed<'_, Prompt>> {
-        self.list(|items| &items.prompts)
-    }
-
     /// The resources that `uri` may name, likeliest first: servers need not list all they have. A URI of more than 8 KiB names none.
     ///
     /// # Errors
@@ -286,14 +261,10 @@ impl View {
         if missing.is_empty() {
             return Ok(());
         }
-        let mut named = Vec::new();
-        for scope in missing {
-            // Several patterns may ask for the same one.
-            if !named.iter().any(|known| known == scope) {
-                named.push(scope.to_owned());
-            }
-        }
-        Err(Denied::Scopes(named))
+        // Several patterns may ask for the same one.
+        let mut known = HashSet::new();
+        missing.retain(|scope| known.insert(*scope));
+        Err(Denied::Scopes(missing.into_iter().map(str::to_owned).collect()))
     }
 
     fn allows(&self, scopes: &[String]) -> bool {
@@ -382,43 +353,6 @@ impl View {
             }
         }
         owners
-    }
-
-    /// The app of the configuration's first place keeps a key that several have; the others get their app in front of it.
-    fn list<'v, T: PublicKey>(
-        &'v self,
-        items: impl Fn(&'v Snapshot) -> &'v Vec<Owned<T>>,
-    ) -> Vec<Listed<'v, T>> {
-        let shared = items(&self.shared).iter();
-        let plain =
-            |item: &'v Owned<T>| Listed { key: item.key.as_str().into(), item: Cow::Borrowed(&item.item) };
-        if self.own.is_empty() {
-            return shared.filter(|item| self.shows_item(item)).map(plain).collect();
-        }
-        let mut taken: HashSet<&str> = HashSet::new();
-        let mut listed = Vec::new();
-        let mut all: Vec<&'v Owned<T>> =
-            shared.chain(self.own.iter().flat_map(|own| items(&own.items))).collect();
-        let ranks: HashMap<&str, usize> =
-            self.shared.apps.iter().enumerate().map(|(rank, app)| (&*app.id, rank)).collect();
-        all.sort_by_key(|item| ranks.get(&*item.owner.id).copied().unwrap_or(usize::MAX));
-        for item in all {
-            let is_free = taken.insert(&item.key);
-            if !self.shows_item(item) {
-                continue;
-            }
-            listed.push(match is_free {
-                true => plain(item),
-                false => {
-                    let key = format!("{}:{}", item.owner.id, item.key);
-                    let mut renamed = item.item.clone();
-                    renamed.set_key(key.clone());
-                    Listed { key: key.into(), item: Cow::Owned(renamed) }
-                }
-            });
-        }
-        listed.sort_by(|a, b| a.key.cmp(&b.key));
-        listed
     }
 
     /// The apps that may own `uri`, likeliest first. Of `<app>:<URI>`, it is that app alone. Of another one, it is the first app of the

@@ -6,7 +6,7 @@ use gatewright_json::read_json;
 use rmcp::model::Reference;
 use serde::Deserialize;
 
-use super::{Gateway, subscriptions::MOST_FOLLOWED};
+use super::{Gateway, subscriptions::wanted};
 use crate::{Caller, Denied, DirectAccess, off_thread};
 
 #[derive(Deserialize)]
@@ -80,15 +80,30 @@ impl Gateway {
                 registry.view(caller).task(task.ok_or(Denied::Unknown)?).map(drop)
             }
             ("subscriptions/listen", Params { notifications: Some(wanted), .. }) => {
-                for uri in wanted.resource_subscriptions.iter().take(MOST_FOLLOWED) {
-                    match registry.decide(caller, |view| view.resource(uri).map(drop)).await {
-                        Ok(()) | Err(Denied::Unknown | Denied::Policies) => {}
-                        denied => return denied,
-                    }
-                }
-                Ok(())
+                self.decide_subscriptions(&wanted.resource_subscriptions, caller).await
             }
             _ => Ok(()),
         }
+    }
+
+    /// Looks `uris` up one by one, in a view that asks the apps with catalogs of single callers once.
+    async fn decide_subscriptions(&self, uris: &[String], caller: &Caller) -> Result<(), Denied> {
+        // The request itself is refused for another reason.
+        let Ok(uris) = wanted(uris) else { return Ok(()) };
+        let registry = &self.shared.registry;
+        let (mut view, mut is_ready) = (registry.view(caller), false);
+        for uri in uris {
+            tokio::task::consume_budget().await;
+            let mut found = view.resource(uri).map(drop);
+            if found == Err(Denied::Unknown) && !is_ready && view.may_grow() {
+                (view, is_ready) = (registry.ready_view(caller).await, true);
+                found = view.resource(uri).map(drop);
+            }
+            match found {
+                Ok(()) | Err(Denied::Unknown | Denied::Policies) => {}
+                denied => return denied,
+            }
+        }
+        Ok(())
     }
 }

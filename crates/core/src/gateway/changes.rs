@@ -11,7 +11,7 @@ use tokio::sync::broadcast::{Receiver, error::RecvError};
 
 use super::{
     Gateway,
-    subscriptions::{Follow, Followed, Topic},
+    subscriptions::{Follow, Followed, Topic, wanted},
 };
 use crate::{
     Caller, Change, Notice, Registry, ResourceUpdate,
@@ -116,15 +116,19 @@ impl Gateway {
         context: SubscriptionContext,
     ) -> Result<(), ErrorData> {
         let mut news = News::of(&self.shared.registry);
-        let mut followed = Followed::default();
-        for uri in context.accepted().resource_subscriptions.iter().flatten() {
-            followed.check_room(uri)?;
+        let (mut followed, mut refused) = (Followed::default(), Vec::new());
+        // All together, before any of them is looked up.
+        for uri in wanted(context.accepted().resource_subscriptions.as_deref().unwrap_or_default())? {
+            tokio::task::consume_budget().await;
             check_length(uri)?;
             match self.follow(uri, &caller).await {
-                Ok(follow) => followed.insert(uri.clone(), follow),
+                Ok(follow) => followed.insert(uri.to_owned(), follow),
                 Err(error) if error.code == ErrorCode::INVALID_REQUEST => return Err(error),
-                Err(error) => tracing::info!(error = %error.message, "a resource cannot be followed"),
+                Err(error) => refused.push(error.message),
             }
+        }
+        if let Some(first) = refused.first() {
+            tracing::info!(error = %first, number = refused.len(), "resources cannot be followed");
         }
         let sink = context.sink();
         loop {

@@ -10,7 +10,13 @@ use rmcp::{
 };
 
 use super::Gateway;
-use crate::{AccessMode, Caller, DirectAccess, Era, Listed, ToolEntry, cursor, listable::for_sessions};
+use crate::{
+    AccessMode, Caller, DirectAccess, Era, Listed, ToolEntry, View, cursor, listable::for_sessions,
+    off_thread,
+};
+
+/// Items that are decided on without leaving the thread that serves requests.
+const MANY: usize = 2_000;
 
 type Page<'a> = Option<&'a PaginatedRequestParams>;
 
@@ -60,7 +66,7 @@ impl Gateway {
     ) -> Result<ListResourcesResult, ErrorData> {
         self.shared.registry.first_connections().await;
         let view = self.shared.registry.ready_view(caller).await;
-        let (items, next) = self.part("resources/list", view.resources(), page)?;
+        let (items, next) = self.part("resources/list", view, View::resources_after, page).await?;
         paged!(self, context, ListResourcesResult, items, next)
     }
 
@@ -72,7 +78,7 @@ impl Gateway {
     ) -> Result<ListResourceTemplatesResult, ErrorData> {
         self.shared.registry.first_connections().await;
         let view = self.shared.registry.ready_view(caller).await;
-        let (items, next) = self.part("resources/templates/list", view.templates(), page)?;
+        let (items, next) = self.part("resources/templates/list", view, View::templates_after, page).await?;
         paged!(self, context, ListResourceTemplatesResult, items, next)
     }
 
@@ -84,18 +90,29 @@ impl Gateway {
     ) -> Result<ListPromptsResult, ErrorData> {
         self.shared.registry.first_connections().await;
         let view = self.shared.registry.ready_view(caller).await;
-        let (items, next) = self.part("prompts/list", view.prompts(), page)?;
+        let (items, next) = self.part("prompts/list", view, View::prompts_after, page).await?;
         paged!(self, context, ListPromptsResult, items, next)
     }
 
-    fn part<T: Clone>(
+    /// Returns a page of `list`, and the cursor of the next one. Policies decide on what is on the page alone, unless they refuse it.
+    async fn part<T: Clone + Send + 'static>(
         &self,
-        list: &str,
-        items: Vec<Listed<'_, T>>,
+        list: &'static str,
+        view: View,
+        find: for<'v> fn(&'v View, Option<&str>, usize) -> Vec<Listed<'v, T>>,
         page: Page<'_>,
     ) -> Result<(Vec<T>, Option<String>), ErrorData> {
-        let (part, next) = cursor::page(list, &items, |item| &item.key, page, self.shared.config.page_size)?;
-        Ok((part.iter().map(|listed| listed.item.clone().into_owned()).collect(), next))
+        let after = cursor::after(list, page)?;
+        let size = self.shared.config.page_size;
+        let work = if view.listed_size() > MANY { usize::MAX } else { 0 };
+        let page = move || {
+            let mut found = find(&view, after.as_deref(), size + 1);
+            let has_more = found.len() > size;
+            found.truncate(size);
+            let next = found.last().filter(|_| has_more).map(|last| cursor::encode(list, &last.key));
+            (found.into_iter().map(|listed| listed.item.into_owned()).collect(), next)
+        };
+        Ok(off_thread(work, page).await)
     }
 
     /// Returns how clients of this mode reach `tool` without a plugin's own tools: the strictest plugin decides.

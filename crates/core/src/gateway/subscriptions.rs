@@ -1,7 +1,7 @@
 //! Resources that clients subscribed to: each is followed once at its app, whatever the number of listeners.
 
 use std::{
-    collections::{HashMap, hash_map::Entry},
+    collections::{HashMap, HashSet, hash_map::Entry},
     sync::{Arc, Mutex, MutexGuard, PoisonError, Weak},
 };
 
@@ -105,7 +105,7 @@ impl Drop for Follow {
 }
 
 /// Most resources that one session or stream follows.
-pub(super) const MOST_FOLLOWED: usize = 1_000;
+const MOST_FOLLOWED: usize = 1_000;
 /// Most bytes of their URIs, each of which is kept several times.
 const MOST_FOLLOWED_BYTES: usize = 256 * 1024;
 
@@ -121,15 +121,10 @@ pub(super) struct Followed {
 impl Followed {
     /// Checks that there is room for `uri` besides those that are followed. One that is followed already takes no more room.
     pub(super) fn check_room(&self, uri: &str) -> Result<(), ErrorData> {
-        let is_full = self.follows.len() >= MOST_FOLLOWED || self.bytes + uri.len() > MOST_FOLLOWED_BYTES;
-        if !is_full || self.follows.contains_key(uri) {
-            return Ok(());
+        match self.follows.contains_key(uri) {
+            true => Ok(()),
+            false => check_sums(self.follows.len() + 1, self.bytes + uri.len()),
         }
-        let message = format!(
-            "too many resources are followed: {MOST_FOLLOWED}, or {MOST_FOLLOWED_BYTES} bytes of URIs, are the limit of one \
-             session or stream; end subscriptions that are not needed"
-        );
-        Err(ErrorData::invalid_request(message, None))
     }
 
     /// Adds a resource that was asked for as `uri`, in place of another one of this URI.
@@ -163,6 +158,33 @@ impl Followed {
             None => self.follows.keys().cloned().collect(),
         }
     }
+}
+
+/// Returns each of the URIs that a client asks for in one request once, in their order.
+///
+/// # Errors
+/// They are more than one stream may follow.
+pub(super) fn wanted(uris: &[String]) -> Result<Vec<&str>, ErrorData> {
+    let mut known = HashSet::new();
+    let mut bytes = 0;
+    let mut wanted = Vec::new();
+    for uri in uris.iter().map(String::as_str).filter(|uri| known.insert(*uri)) {
+        bytes += uri.len();
+        wanted.push(uri);
+        check_sums(wanted.len(), bytes)?;
+    }
+    Ok(wanted)
+}
+
+fn check_sums(count: usize, bytes: usize) -> Result<(), ErrorData> {
+    if count <= MOST_FOLLOWED && bytes <= MOST_FOLLOWED_BYTES {
+        return Ok(());
+    }
+    let message = format!(
+        "too many resources are followed: {MOST_FOLLOWED}, or {MOST_FOLLOWED_BYTES} bytes of URIs, are the limit of one session or stream; \
+         end subscriptions that are not needed"
+    );
+    Err(ErrorData::invalid_request(message, None))
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@ use std::{sync::Arc, time::Duration};
 use serde::{Deserialize, Serialize};
 
 use super::{Decision, PolicyTool};
-use crate::InvalidField;
+use crate::{InvalidField, tool_settings::is_scope};
 
 /// The approval that calls of a tool need, the strictest last.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -65,9 +65,7 @@ impl Approvals {
             "must be from 1m to 7d",
         );
         check("maxPerPrincipal", (1..=100).contains(&self.max_per_principal), "must be 1 to 100");
-        let is_scope =
-            |scope: &String| !scope.is_empty() && scope.len() <= 200 && !scope.contains([' ', '*']);
-        check("approvers", self.approvers.as_ref().is_none_or(is_scope), "must be one scope, without `*`");
+        check("approvers", self.approvers.as_deref().is_none_or(is_scope), "must be one scope, without `*`");
         problems
     }
 

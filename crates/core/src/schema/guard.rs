@@ -5,7 +5,10 @@ use std::cell::Cell;
 use rmcp::model::JsonObject;
 use serde_json::{Value, json};
 
-use super::order::in_both;
+use super::{
+    cost::building::{weight, weight_of_text},
+    order::in_both,
+};
 
 /// Most values, names of properties and properties that a condition is read from.
 const MOST_VALUES: usize = 64;
@@ -16,6 +19,9 @@ const LONGEST: usize = 256;
 /// References and `allOf` that are followed within each other, and schemas that are read for one condition.
 const DEEPEST: u32 = 8;
 const MOST_READ: u32 = 200;
+/// Most work of reading all conditions of a schema: for each part of it, and for short schemas.
+const MOST_READ_FOR_EACH: u64 = 4;
+const MOST_READ_AT_LEAST: u64 = 10_000;
 
 /// The parts of a condition that are applied.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -44,10 +50,11 @@ pub(super) struct Guard {
 }
 
 impl Guard {
-    /// Reads the condition from `schema`, a part of `source`. Where keywords of one kind stand in several places, one counts.
-    pub(super) fn of(schema: &Value, source: &Value, ignores_siblings: bool) -> Self {
+    /// Reads the condition from `schema`, a part of that of `reader`. Where keywords of one kind stand in several places, one counts.
+    pub(super) fn of(schema: &Value, reader: &Reader<'_>) -> Self {
         let mut guard = Self::default();
-        guard.read(schema, &Reader { source, ignores_siblings, left: Cell::new(MOST_READ) }, 0, true);
+        reader.left.set(MOST_READ);
+        guard.read(schema, reader, 0, true);
         guard
     }
 
@@ -65,18 +72,17 @@ impl Guard {
         }
         if self.types.is_none() {
             self.types = match object.get("type") {
-                Some(Value::Array(types)) => Some(types.clone()),
-                Some(Value::String(name)) => Some(vec![json!(name)]),
+                Some(Value::Array(types)) => reader.copied(types),
+                Some(name @ Value::String(_)) => reader.copied(std::slice::from_ref(name)),
                 _ => None,
             };
         }
         if self.values.is_none() {
             self.values = match (object.get("const"), object.get("enum")) {
-                (Some(value), _) => Some(vec![value.clone()]),
-                (None, Some(Value::Array(values))) => Some(values.clone()),
+                (Some(value), _) => reader.copied(std::slice::from_ref(value)),
+                (None, Some(Value::Array(values))) => reader.copied(values),
                 _ => None,
             };
-            self.values.take_if(|values| values.len() > MOST_VALUES || !values.iter().all(is_short));
         }
         if with_members {
             self.read_members(object, reader, depth);
@@ -87,9 +93,11 @@ impl Guard {
     }
 
     fn read_members(&mut self, object: &JsonObject, reader: &Reader<'_>, depth: u32) {
-        for name in object.get("required").and_then(Value::as_array).into_iter().flatten() {
-            if let Some(name) =
-                name.as_str().filter(|it| it.len() <= LONGEST && self.required.len() < MOST_NAMES)
+        let required = object.get("required").and_then(Value::as_array);
+        for name in required.into_iter().flatten().take(MOST_NAMES).filter_map(Value::as_str) {
+            if self.required.len() < MOST_NAMES
+                && name.len() <= LONGEST
+                && reader.spend(weight_of_text(name)).is_some()
             {
                 self.required.push(name.to_owned());
             }
@@ -108,10 +116,12 @@ impl Guard {
         }
         let is_closed = object.get("additionalProperties") == Some(&Value::Bool(false));
         if is_closed && self.names.is_none() && !object.contains_key("patternProperties") {
-            let names = properties.into_iter().flatten().map(|(name, _)| name);
-            let names: Vec<String> = names.take(MOST_NAMES + 1).cloned().collect();
-            self.names = Some(names)
-                .filter(|names| names.len() <= MOST_NAMES && names.iter().all(|name| name.len() <= LONGEST));
+            let names = || properties.into_iter().flatten().map(|(name, _)| name);
+            let are_short =
+                names().take(MOST_NAMES + 1).count() <= MOST_NAMES && names().all(|it| it.len() <= LONGEST);
+            if are_short && reader.spend(names().map(|name| weight_of_text(name)).sum()).is_some() {
+                self.names = Some(names().cloned().collect());
+            }
         }
     }
 
@@ -224,20 +234,52 @@ fn is_short(value: &Value) -> bool {
     }
 }
 
-struct Reader<'s> {
+/// Reads conditions from the parts of one schema, all of them within a budget: alternatives may all refer to the same long part.
+pub(super) struct Reader<'s> {
     source: &'s Value,
     ignores_siblings: bool,
+    /// Schemas that may still be read for this condition.
     left: Cell<u32>,
+    /// Work that is left for all conditions, as [`weight`] counts it.
+    room: Cell<u64>,
 }
 
 impl<'s> Reader<'s> {
+    /// A reader of parts of `source`. Keywords next to `$ref` may mean nothing.
+    pub(super) fn new(source: &'s Value, ignores_siblings: bool) -> Self {
+        let room = weight(source).saturating_mul(MOST_READ_FOR_EACH).saturating_add(MOST_READ_AT_LEAST);
+        Self { source, ignores_siblings, left: Cell::new(0), room: Cell::new(room) }
+    }
+
+    /// Returns `true` if conditions were not read to their end.
+    pub(super) fn is_used_up(&self) -> bool {
+        self.room.get() == 0
+    }
+
+    fn spend(&self, work: u64) -> Option<()> {
+        let mut left = self.room.get();
+        let spent = spend(&mut left, work);
+        self.room.set(left);
+        spent
+    }
+
     fn may_read(&self) -> bool {
         let left = self.left.get();
         self.left.set(left.saturating_sub(1));
-        left > 0
+        left > 0 && self.spend(1).is_some()
+    }
+
+    /// A copy of `values`, where they are few and short.
+    fn copied(&self, values: &[Value]) -> Option<Vec<Value>> {
+        if values.len() > MOST_VALUES || !values.iter().all(is_short) {
+            return None;
+        }
+        self.spend(values.iter().map(weight).sum())?;
+        Some(values.to_vec())
     }
 
     fn find(&self, reference: &str) -> Option<&'s Value> {
+        self.spend(weight_of_text(reference))?;
         let pointer =
             percent_encoding::percent_decode_str(reference.strip_prefix('#')?).decode_utf8().ok()?;
         self.source.pointer(&pointer)

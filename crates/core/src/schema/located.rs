@@ -9,7 +9,7 @@ mod older;
 use rmcp::model::JsonObject;
 use serde_json::{Value, json};
 
-use super::guard::{Guard, Strength, common};
+use super::guard::{Guard, Reader, Strength, common};
 
 /// Keyword of a schema that no value fits, in place of the alternatives that one does not fit: their keyword and number.
 const NO_FIT: &str = "x-gatewright-alternatives";
@@ -21,7 +21,7 @@ const MOST_MOVED: usize = 200;
 const MOST_ADDED: usize = 8;
 
 /// Returns `schema` with `if` and `then` for its alternatives; `None` where that cannot be done: for draft 3, for schemas with others
-/// embedded, and for those that are too long.
+/// embedded, and for those that are too long or whose alternatives refer to too much.
 pub(super) fn located(schema: &Value) -> Option<Value> {
     let draft = schema.get("$schema").and_then(Value::as_str).unwrap_or_default();
     if draft.contains("draft-03") || has_inner_id(schema, true) {
@@ -35,13 +35,17 @@ pub(super) fn located(schema: &Value) -> Option<Value> {
     move_referred(&mut schema)?;
     let source = schema.clone();
     let room = usize::try_from(super::cost::values(&schema)).ok()?.saturating_mul(MOST_ADDED);
+    let ignores_siblings = is_old || draft.contains("draft-07");
     let mut writer = Writer {
-        source: &source,
-        ignores_siblings: is_old || draft.contains("draft-07"),
+        reader: Reader::new(&source, ignores_siblings),
+        ignores_siblings,
         definitions: JsonObject::new(),
         room,
     };
     writer.write(&mut schema);
+    if writer.reader.is_used_up() {
+        return None;
+    }
     let definitions = writer.definitions;
     add_definitions(&mut schema, definitions)?;
     Some(schema)
@@ -59,8 +63,8 @@ pub(super) fn no_fit(schema: &Value) -> Option<String> {
 }
 
 struct Writer<'s> {
-    /// The schema as it was, for references.
-    source: &'s Value,
+    /// Reads conditions from the schema as it was.
+    reader: Reader<'s>,
     /// Keywords next to `$ref` mean nothing.
     ignores_siblings: bool,
     definitions: JsonObject,
@@ -117,7 +121,7 @@ impl Writer<'_> {
 
     fn guards(&self, given: Option<&Value>) -> Option<Vec<Guard>> {
         let alternatives = given?.as_array().filter(|it| !it.is_empty())?;
-        Some(alternatives.iter().map(|it| Guard::of(it, self.source, self.ignores_siblings)).collect())
+        Some(alternatives.iter().map(|it| Guard::of(it, &self.reader)).collect())
     }
 
     /// Returns the schemas that stand for `alternatives`.

@@ -375,15 +375,28 @@ fn directory_of(levels: usize, leaf: &Value) -> Value {
     (0..levels).fold(leaf.clone(), |inner, _| json!({"entries": [inner]}))
 }
 
-/// Bytes of the places of a problem and of those of the alternatives in it.
-fn places(error: &ValidationError<'_>) -> usize {
-    let within = match error.kind() {
+/// Bytes that a problem has of its own, with the problems of alternatives in it, which have copies of values.
+fn owned(error: &ValidationError<'_>, is_within: bool) -> u64 {
+    let of_kind = match error.kind() {
         ValidationErrorKind::AnyOf { context } | ValidationErrorKind::OneOfNotValid { context } => {
-            context.iter().flatten().map(places).sum()
+            context.iter().flatten().map(|error| owned(error, true)).sum()
         }
+        ValidationErrorKind::Not { schema } => value_bytes(schema),
+        ValidationErrorKind::Required { property } => value_bytes(property),
         _ => 0,
     };
-    error.instance_path().as_str().len() + within
+    let of_value = if is_within { value_bytes(error.instance()) } else { 0 };
+    error.instance_path().as_str().len() as u64 + of_kind + of_value
+}
+
+/// Checks that all problems of `value` own no more than they may, and that the message about them is short.
+fn assert_little_is_owned(schema: &InputSchema, value: &Value) {
+    let compiled = schema.compiled().as_ref().unwrap();
+    let all = compiled.finds_all(value).unwrap();
+    let bytes: u64 = compiled.errors(value, all).map(|error| owned(&error, false)).sum();
+    assert!(bytes <= 2 * OWNED, "{bytes} bytes");
+    let problems = schema.check(value).unwrap_err();
+    assert!(problems.len() < 5_000, "{}", problems.len());
 }
 
 #[test]
@@ -395,13 +408,44 @@ fn many_problems_below_a_long_name_do_not_repeat_it_without_end() {
         for (name, number) in
             [(3_000_000, 9_900), (300_000, 1_000), (30_000, 2_000), (3_000, 3_000), (300, 3_000)]
         {
-            let value = json!({"k".repeat(name): vec![1; number]});
-            let compiled = schema.compiled().as_ref().unwrap();
-            let all = compiled.finds_all(&value).unwrap();
-            let bytes: usize = compiled.errors(&value, all).map(|error| places(&error)).sum();
-            assert!(bytes <= 2 * PLACES as usize, "{number} below {name} bytes: {bytes}");
-            let problems = schema.check(&value).unwrap_err();
-            assert!(problems.len() < 5_000, "{}", problems.len());
+            assert_little_is_owned(&schema, &json!({"k".repeat(name): vec![1; number]}));
         }
     }
+}
+
+#[test]
+fn many_problems_do_not_repeat_long_parts_of_the_schema_without_end() {
+    let long = "d".repeat(100_000);
+    for (items, item) in [
+        (json!({"not": {"type": "integer", "description": long}}), json!(1)),
+        (json!({"required": [long]}), json!({})),
+        (json!({"dependentRequired": {"a": [long]}}), json!({"a": 1})),
+        (json!({"$ref": "#/default"}), json!({})),
+    ] {
+        let schema = schema(json!({"properties": {"l": {"items": items}}, "default": {"required": [long]}}));
+        assert_little_is_owned(&schema, &json!({"l": vec![item; 2_000]}));
+    }
+}
+
+#[test]
+fn problems_of_alternatives_do_not_repeat_a_long_value_without_end() {
+    let alternative =
+        |n: usize| json!({"required": (0..10).map(|m| format!("a{n}_{m}")).collect::<Vec<_>>()});
+    let alternatives: Vec<Value> = (0..30).map(alternative).collect();
+    for choice in ["anyOf", "oneOf"] {
+        let schema = schema(json!({"properties": {"l": {(choice): alternatives}}}));
+        assert_little_is_owned(&schema, &json!({"l": {"x": "y".repeat(1_000_000)}}));
+        let problem = schema.check(&json!({"l": {}})).unwrap_err();
+        assert!(problem.contains("/l: "), "{problem}");
+    }
+}
+
+#[test]
+fn a_large_schema_is_large_work_whatever_the_arguments() {
+    let properties: serde_json::Map<String, Value> =
+        (0..3_000).map(|n| (format!("p{n}"), json!({}))).collect();
+    let size = |value: Value| schema(value).bulk();
+    assert_eq!(size(json!({"properties": properties})), usize::MAX);
+    assert!(size(json!({"description": "d".repeat(100_000)})) > 64 << 10);
+    assert!(size(json!({"properties": {"a": {"type": "string"}}})) < 100);
 }

@@ -1,20 +1,29 @@
 //! Policies, for every method, and approvals.
 
-use std::sync::{Arc, Mutex};
+use std::sync::{
+    Arc, Mutex,
+    atomic::{AtomicUsize, Ordering},
+};
 
 use gatewright_core::{
-    AppOptions, Approval, Approvals, Approved, Caller, Decision, Forbidden, Gateway, Groups, InvokeError,
-    METHODS, Policies, PolicyEngine, PolicyObject, PolicyRequest, Principal, RequestDigest, ScriptRun,
-    ToolOverride,
+    AppOptions, Approval, Approvals, Approved, Caller, Decision, Forbidden, Gateway, GatewayConfig, Groups,
+    InvokeError, Invoker, LocalApp, METHODS, Policies, PolicyEngine, PolicyObject, PolicyRequest, Principal,
+    Registry, RequestDigest, ScriptRun, ToolNames, ToolOverride,
     rmcp::{
-        RoleServer,
-        model::{CallToolRequestParams, CallToolResponse, JsonObject, RequestId},
+        ErrorData, RoleServer, ServerHandler,
+        model::{
+            CallToolRequestParams, CallToolResponse, JsonObject, ListResourcesResult, PaginatedRequestParams,
+            RequestId, ServerConfig,
+        },
         service::{Peer, RequestContext, ServiceExt as _},
     },
 };
 use serde_json::{Value, json};
 
-use crate::access::{Row, ask, client, gateway, granted, new_task, row};
+use crate::{
+    access::{Row, ask, client, gateway, granted, new_task, row},
+    person::made,
+};
 
 /// Answers as the test says, and notes what it was asked.
 #[derive(Debug)]
@@ -22,11 +31,12 @@ struct Engine {
     may: bool,
     decision: Decision,
     asked: Mutex<Vec<String>>,
+    looked_at: AtomicUsize,
 }
 
 impl Engine {
     fn of(may: bool, decision: Decision) -> Arc<Self> {
-        Arc::new(Self { may, decision, asked: Mutex::default() })
+        Arc::new(Self { may, decision, asked: Mutex::default(), looked_at: AtomicUsize::default() })
     }
 
     fn forbidding() -> Arc<Self> {
@@ -56,6 +66,7 @@ impl PolicyEngine for Engine {
     }
 
     fn may_permit(&self, _: &Principal, _: &PolicyObject<'_>) -> bool {
+        self.looked_at.fetch_add(1, Ordering::Relaxed);
         self.may
     }
 }
@@ -359,4 +370,49 @@ async fn short_forms_ask_without_an_engine_and_the_strictest_rule_counts_with_on
         let found = under(approvals, of_tool, engine).await;
         assert_eq!(found, (expected.to_owned(), policy.to_owned()), "{context}");
     }
+}
+
+/// Lists 3,000 resources.
+#[derive(Clone)]
+struct Shelf;
+
+impl ServerHandler for Shelf {
+    fn get_info(&self) -> ServerConfig {
+        let mut info = ServerConfig::default();
+        info.capabilities = made(json!({"resources": {}}));
+        info
+    }
+
+    async fn list_resources(
+        &self,
+        _: Option<PaginatedRequestParams>,
+        _: RequestContext<RoleServer>,
+    ) -> Result<ListResourcesResult, ErrorData> {
+        let book = |n: usize| json!({"uri": format!("shelf://{n:04}"), "name": "book"});
+        Ok(made(json!({"resources": (0..3_000).map(book).collect::<Vec<_>>()})))
+    }
+}
+
+#[tokio::test]
+async fn policies_decide_on_the_items_of_a_page_and_not_on_all_of_a_list() {
+    let registry = Registry::new(ToolNames::Colon);
+    registry.add("shelf", Arc::new(LocalApp::start(Shelf).await.unwrap()), AppOptions::default());
+    let invoker = Arc::new(Invoker::new(registry));
+    let gateway = Gateway::new(GatewayConfig::new("test", "1"), invoker, Vec::new());
+    let engine = Engine::of(true, Decision::Permit);
+    rule(&gateway, &engine);
+    let mcp = client(&gateway, granted("ada", "*"), false).await;
+    let (mut uris, mut cursor) = (Vec::new(), None);
+    loop {
+        engine.looked_at.store(0, Ordering::Relaxed);
+        let page = ask(&mcp, "resources/list", json!({ "cursor": cursor })).await.unwrap();
+        let items = page["resources"].as_array().unwrap();
+        assert!(engine.looked_at.load(Ordering::Relaxed) <= items.len() + 1);
+        uris.extend(items.iter().map(|item| item["uri"].as_str().unwrap().to_owned()));
+        cursor = page["nextCursor"].as_str().map(str::to_owned);
+        if cursor.is_none() {
+            break;
+        }
+    }
+    assert_eq!(uris, (0..3_000).map(|n| format!("shelf://{n:04}")).collect::<Vec<_>>());
 }

@@ -1,6 +1,6 @@
 //! URIs of resources: their length, their number in a session, and their spelling.
 
-use gatewright_core::{AppOptions, ScopeRule};
+use gatewright_core::{AppOptions, Caller, ScopeRule};
 use serde_json::json;
 
 use crate::access::{ask, client, gateway, granted};
@@ -40,6 +40,32 @@ async fn a_session_follows_no_more_than_its_share_and_no_uri_is_longer_than_8_ki
     let filter = json!({"notifications": {"resourceSubscriptions": wanted}});
     let error = ask(&modern, "subscriptions/listen", filter).await.unwrap_err();
     assert!(error.message.contains("too many resources"), "{error}");
+}
+
+#[tokio::test]
+async fn a_request_for_too_many_resources_is_refused_before_one_of_them_is_looked_up() {
+    let rule = ScopeRule { scopes: vec!["gold".to_owned()] };
+    let options =
+        AppOptions { resources: [("vault://gold".to_owned(), rule)].into(), ..AppOptions::default() };
+    let gateway = gateway(options).await;
+    let (first, again) = (json!("vault://gold"), json!(vec!["vault://gold"; 2_000]));
+    let numbered = |length: usize, number: usize| {
+        let uri = move |n: usize| json!(format!("vault://box/{n:0length$}"));
+        json!(std::iter::once(first.clone()).chain((0..number).map(uri)).collect::<Vec<_>>())
+    };
+    // With the scopes that are missed there: none where nothing is looked up.
+    for (wanted, missed) in [
+        (numbered(1, 999), 1),
+        (numbered(1, 1_000), 0),
+        (numbered(8_000, 32), 1),
+        (numbered(8_000, 33), 0),
+        (again, 1),
+    ] {
+        let message = json!({"jsonrpc": "2.0", "id": 1, "method": "subscriptions/listen",
+            "params": {"notifications": {"resourceSubscriptions": wanted}}});
+        let caller = Caller::new(granted("ada", ""));
+        assert_eq!(gateway.missing_scopes(caller, message.to_string()).await.len(), missed);
+    }
 }
 
 #[tokio::test]

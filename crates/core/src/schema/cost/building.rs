@@ -299,14 +299,19 @@ const SCHEMAS: [&str; 9] = [
 const LISTS: [&str; 5] = ["allOf", "anyOf", "oneOf", "items", "prefixItems"];
 
 /// Values in `value`, and bytes of their texts.
-fn weight(value: &Value) -> u64 {
-    let of_text = |text: &String| (text.len() / BYTES_FOR_ONE) as u64;
-    1 + match value {
-        Value::Array(items) => items.iter().map(weight).sum(),
-        Value::Object(members) => members.iter().map(|(name, value)| of_text(name) + weight(value)).sum(),
-        Value::String(text) => of_text(text),
-        _ => 0,
+pub(in crate::schema) fn weight(value: &Value) -> u64 {
+    let of_member = |(name, value): (&String, &Value)| weight_of_text(name) - 1 + weight(value);
+    match value {
+        Value::Array(items) => 1 + items.iter().map(weight).sum::<u64>(),
+        Value::Object(members) => 1 + members.iter().map(of_member).sum::<u64>(),
+        Value::String(text) => weight_of_text(text),
+        _ => 1,
     }
+}
+
+/// Work of copying a text.
+pub(in crate::schema) fn weight_of_text(text: &str) -> u64 {
+    1 + (text.len() / BYTES_FOR_ONE) as u64
 }
 
 /// Notes the schema with an address of its own that each object is in.

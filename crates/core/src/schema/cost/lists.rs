@@ -18,6 +18,8 @@ const INSTRUCTIONS_FOR_ONE: u64 = 64;
 pub(super) struct Lists<'s> {
     enums: HashMap<*const Value, Options>,
     instructions: HashMap<&'s str, u64>,
+    /// Work of reading the patterns.
+    effort: usize,
 }
 
 /// The kinds of an `enum`'s options.
@@ -44,8 +46,10 @@ impl<'s> Lists<'s> {
             }
             ("patternProperties", Value::Object(patterns), Some(Value::Object(members))) => {
                 let names: u64 = members.keys().map(|name| name.len() as u64).sum();
-                patterns.keys().map(|pattern| names.saturating_mul(self.instructions(pattern))).sum::<u64>()
-                    / INSTRUCTIONS_FOR_ONE
+                let work = |sum: u64, pattern: &'s String| {
+                    sum.saturating_add(names.saturating_mul(self.instructions(pattern)))
+                };
+                patterns.keys().fold(0, work) / INSTRUCTIONS_FOR_ONE
             }
             _ => 0,
         }
@@ -68,7 +72,22 @@ impl<'s> Lists<'s> {
         number.saturating_mul(size) / FOR_ONE
     }
 
+    /// Returns the instructions of a pattern; `u64::MAX` where there are more patterns to read than a schema has that were checked.
     fn instructions(&mut self, pattern: &'s str) -> u64 {
-        *self.instructions.entry(pattern).or_insert_with(|| pattern::instructions(pattern))
+        if let Some(known) = self.instructions.get(pattern) {
+            return *known;
+        }
+        let instructions = match pattern::compared(pattern) {
+            Some(comparisons) => comparisons,
+            None => {
+                self.effort += pattern::least_effort(pattern);
+                if self.effort > pattern::MOST_EFFORT {
+                    return u64::MAX;
+                }
+                pattern::instructions(pattern)
+            }
+        };
+        self.instructions.insert(pattern, instructions);
+        instructions
     }
 }

@@ -267,3 +267,23 @@ fn a_schema_of_draft_4_refuses_nothing_more_in_draft_7() {
         assert_eq!(located.is_valid(&value), validator.is_valid(&value), "{value}");
     }
 }
+
+#[test]
+fn alternatives_that_all_refer_to_the_same_long_part_are_not_written() {
+    let names: Vec<String> = (0..64).map(|n| format!("n{n:03}{}", "x".repeat(250))).collect();
+    let properties: serde_json::Map<String, Value> =
+        names.iter().map(|name| (name.clone(), json!({}))).collect();
+    let texts: Vec<String> = (0..64).map(|n| format!("v{n}")).collect();
+    for shared in [
+        json!({"enum": texts}),
+        json!({"required": names}),
+        json!({"properties": properties, "additionalProperties": false}),
+        json!({"type": texts}),
+    ] {
+        let of = |number: usize| {
+            located(&json!({"anyOf": vec![json!({"$ref": "#/$defs/e"}); number], "$defs": {"e": shared}}))
+        };
+        assert!(of(3).is_some());
+        assert!(of(3_000).is_none(), "{}", shared.to_string().len());
+    }
+}

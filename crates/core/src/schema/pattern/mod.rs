@@ -29,7 +29,7 @@ const LONGEST_SHOWN: usize = 200;
 /// Most work of translating an expression: each escape takes another pass.
 const MOST_TRANSLATED: usize = 400_000;
 /// Most work of reading the expressions of one schema.
-const MOST_EFFORT: usize = 400_000;
+pub(super) const MOST_EFFORT: usize = 400_000;
 /// Work of reading a short expression.
 const EFFORT: usize = 500;
 
@@ -98,6 +98,23 @@ pub fn instructions(expression: &str) -> u64 {
     program(expression).map_or(0, |program| program.len() as u64)
 }
 
+/// Returns the number of texts that validators compare a name with in place of searching for an expression in `patternProperties`; `None` if
+/// they search.
+pub(super) fn compared(expression: &str) -> Option<u64> {
+    use jsonschema_regex::PatternAnalysis;
+    let analysis =
+        Some(expression).filter(|it| it.len() <= LONGEST).and_then(jsonschema_regex::analyze_pattern)?;
+    Some(match analysis {
+        PatternAnalysis::Alternation(texts) => texts.len() as u64,
+        _ => 1,
+    })
+}
+
+/// Returns the least work of reading an expression.
+pub(super) fn least_effort(expression: &str) -> usize {
+    EFFORT + expression.len().min(LONGEST)
+}
+
 #[derive(Default)]
 struct Reader<'s> {
     known: HashSet<(&'static str, &'s str)>,
@@ -117,8 +134,7 @@ impl<'s> Reader<'s> {
         }
         let Some(Value::Object(names)) = schema.get("patternProperties") else { return };
         // Validators compare these with names, without an automaton.
-        if names.keys().all(|name| name.len() <= LONGEST && jsonschema_regex::analyze_pattern(name).is_some())
-        {
+        if names.keys().all(|name| compared(name).is_some()) {
             return;
         }
         for name in names.keys() {

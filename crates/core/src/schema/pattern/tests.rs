@@ -325,3 +325,28 @@ fn names_are_matched_by_small_automata_and_large_ones_are_left_out() {
     assert_eq!(large.check(&json!({"b": 1})), Ok(()));
     assert!(large.check(&json!({"a": 1})).is_err());
 }
+
+/// A schema with 2,000 names of `patternProperties`, written by `name`, and a value that is counted before it is checked.
+fn many_names(name: impl Fn(usize) -> String) -> (Value, Value) {
+    let names: JsonObject = (0..2_000).map(|n| (name(n), json!({"type": "string"}))).collect();
+    let members: JsonObject = (0..10).map(|n| (format!("k{n}"), json!(n))).collect();
+    (json!({"patternProperties": names}), Value::Object(members))
+}
+
+#[test]
+fn names_that_are_compared_with_texts_are_not_compiled() {
+    let (given, value) = many_names(|n| format!("^compared{n}"));
+    let Value::Object(given) = given else { unreachable!() };
+    assert_eq!(InputSchema::new(given.into()).check(&value), Ok(()));
+    assert!(cache::shared(|cache| cache.get("^compared7")).is_none());
+}
+
+#[test]
+fn names_that_no_look_at_the_schema_met_are_read_up_to_a_limit() {
+    let (given, value) = many_names(|n| format!("unseen[a-z]{n}"));
+    let schema = json!({"$ref": "#/default", "default": given});
+    let Value::Object(schema) = schema else { unreachable!() };
+    let problem = InputSchema::new(schema.into()).check(&value).unwrap_err();
+    assert!(problem.contains("schemaValidation"), "{problem}");
+    assert!(cache::shared(|cache| cache.get("unseen[a-z]1999")).is_none());
+}
