@@ -1,5 +1,6 @@
 //! A tool's input schema, compiled once and used for every call.
 
+mod copying;
 mod cost;
 mod guard;
 mod located;

@@ -372,7 +372,7 @@ fn protocol(text: &mut String) {
     text.push_str(
         "\n## JSON-RPC\n\n| code | meaning |\n|---|---|\n\
          | -32700 | the body is not JSON |\n\
-         | -32600 | not a JSON-RPC request; or, without HTTP, the caller lacks the scopes in `data.requiredScopes` |\n\
+         | -32600 | not a JSON-RPC request; an `id`, `requestId` or `progressToken` over 1 KiB; or, without HTTP, the caller lacks the scopes in `data.requiredScopes` |\n\
          | -32601 | unknown method |\n\
          | -32602 | invalid parameters; an unknown tool; from 2026-07-28 on also an unknown resource |\n\
          | -32603 | internal error, or an error of an app |\n\

@@ -347,7 +347,7 @@ impl View {
     ) -> HashSet<&'v str> {
         let snapshots = std::iter::once(&*self.shared).chain(self.own.iter().map(|own| &own.items));
         let mut owners = HashSet::new();
-        for item in snapshots.flat_map(|snapshot| items(snapshot)) {
+        for item in snapshots.flat_map(items) {
             if !owners.contains(&*item.owner.id) && fits(item) {
                 owners.insert(&*item.owner.id);
             }

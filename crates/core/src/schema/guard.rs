@@ -6,7 +6,7 @@ use rmcp::model::JsonObject;
 use serde_json::{Value, json};
 
 use super::{
-    cost::building::{weight, weight_of_text},
+    copying::{weight, weight_of_text},
     order::in_both,
 };
 

@@ -132,12 +132,15 @@ pub(super) struct Tools<'c, 'd> {
     /// Parameters that the gateway sends itself.
     sent: &'c [(Location, String)],
     /// Output schemas, which many operations share.
-    outputs: HashMap<(bool, Vec<Identity>), Option<Arc<JsonObject>>>,
+    outputs: SharedSchemas<(bool, Vec<Identity>)>,
     /// Input schemas of operations that several paths share, by the names of their arguments.
-    inputs: HashMap<(Identity, Vec<Arc<str>>), Option<Arc<JsonObject>>>,
+    inputs: SharedSchemas<(Identity, Vec<Arc<str>>)>,
     inputs_size: u64,
     outputs_size: u64,
 }
+
+/// Schemas by what they are made from; none where they are too large.
+type SharedSchemas<K> = HashMap<K, Option<Arc<JsonObject>>>;
 
 /// Most bytes of a schema.
 #[derive(Clone, Copy)]

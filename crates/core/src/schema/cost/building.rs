@@ -14,15 +14,16 @@ use rmcp::model::JsonObject;
 use serde_json::Value;
 
 use super::{META, Targets};
-use crate::schema::walk::is_map;
+use crate::schema::{
+    copying::{BYTES_FOR_ONE, weight},
+    walk::is_map,
+};
 
 /// Most work for short schemas, and for each part of one.
 const MOST: u64 = 10_000;
 const MOST_FOR_EACH: u64 = 4;
 /// Schemas in place within each other, below an `unevaluatedProperties` or `unevaluatedItems`.
 const DEEPEST: u32 = 64;
-/// Bytes of texts and pointers that are copied as fast as a part is built.
-const BYTES_FOR_ONE: usize = 64;
 
 /// Returns `true` if building a validator of `schema` takes as long as the schema is, and not as long as its references multiply to.
 pub(in crate::schema) fn is_built_soon(schema: &Value) -> bool {
@@ -164,6 +165,10 @@ impl<'s> Builder<'s> {
                 .enumerate()
                 .try_for_each(|(at, given)| self.node(given, place.join(&at.to_string()), depth)),
             Value::Object(_) if LISTS.contains(&keyword) || SCHEMAS.contains(&keyword) => {
+                if keyword == "not" {
+                    // Its validator has a copy, for errors.
+                    self.spend(weight(given));
+                }
                 self.node(given, place, depth)
             }
             given => {
@@ -297,22 +302,6 @@ const SCHEMAS: [&str; 9] = [
     "contentSchema",
 ];
 const LISTS: [&str; 5] = ["allOf", "anyOf", "oneOf", "items", "prefixItems"];
-
-/// Values in `value`, and bytes of their texts.
-pub(in crate::schema) fn weight(value: &Value) -> u64 {
-    let of_member = |(name, value): (&String, &Value)| weight_of_text(name) - 1 + weight(value);
-    match value {
-        Value::Array(items) => 1 + items.iter().map(weight).sum::<u64>(),
-        Value::Object(members) => 1 + members.iter().map(of_member).sum::<u64>(),
-        Value::String(text) => weight_of_text(text),
-        _ => 1,
-    }
-}
-
-/// Work of copying a text.
-pub(in crate::schema) fn weight_of_text(text: &str) -> u64 {
-    1 + (text.len() / BYTES_FOR_ONE) as u64
-}
 
 /// Notes the schema with an address of its own that each object is in.
 fn find_resources(value: &Value, mut resource: Schema, resources: &mut HashMap<Schema, Schema>) {
