@@ -322,6 +322,7 @@ async fn the_output_schema_of_a_tool_is_read_once() {
         "properties": {"result": {"type": "array", "items": {"type": "string"}}}});
     let tool = json!({"name": "list", "inputSchema": {"type": "object"}, "outputSchema": output});
     add(&code_mode, "crm").up(json!([tool]), None);
+    code_mode.invoker.registry().first_connections().await;
     let view = code_mode.invoker.registry().ready_view(&anybody()).await;
     let tool = view.shows("crm:list").unwrap();
     let read = || code_mode.result_shape(tool, &anybody()).unwrap().schema;

@@ -3,10 +3,10 @@
 use gatewright_core::rmcp::{
     ErrorData, RoleServer, ServerHandler,
     model::{
-        CallToolRequestParams, CallToolResponse, ListResourcesResult, ListToolsResult,
-        PaginatedRequestParams, ServerCapabilities, ServerConfig,
+        CallToolRequest, CallToolRequestParams, CallToolResponse, ClientRequest, ListResourcesResult,
+        ListToolsResult, PaginatedRequestParams, ServerCapabilities, ServerConfig, ServerResult,
     },
-    service::RequestContext,
+    service::{PeerRequestOptions, RequestContext},
 };
 use serde_json::{Value, json};
 
@@ -103,9 +103,15 @@ async fn metadata_that_every_call_of_a_script_would_send_on_is_short() {
     let served = Served::over(json!({}), app.clone()).await;
     let ada = served.client("ada").await;
     let call = async |bytes: usize| {
-        let mut params = execute("return (await callTool('app:effect', {})).count");
-        params.meta = Some(made(json!({"example.com/note": "x".repeat(bytes)})));
-        body(ada.0.peer().call_tool(params).await.unwrap())
+        let params = execute("return (await callTool('app:effect', {})).count");
+        let meta = made(json!({"example.com/note": "x".repeat(bytes)}));
+        let options = PeerRequestOptions::no_options().with_meta(meta);
+        let request = ClientRequest::CallToolRequest(CallToolRequest::new(params));
+        let sent = ada.0.peer().send_cancellable_request(request, options).await.unwrap();
+        match sent.await_response().await.unwrap() {
+            ServerResult::CallToolResult(result) => body(result),
+            other => panic!("{other:?}"),
+        }
     };
     let refused = call(17_000).await;
     assert_eq!(refused["error"]["code"], "VALIDATION_ERROR", "{refused}");
