@@ -1,6 +1,6 @@
 //! Quotas for records that expire: for all callers together, and for each of them.
 //!
-//! What a record took is free again when it expires, not when it is removed. Each instance counts the requests that it received.
+//! The room of a record is free again when it expires, not when it is removed. Each instance counts the requests that it received.
 
 use std::{
     collections::{BTreeMap, HashMap, hash_map::Entry},

@@ -26,7 +26,7 @@ pub struct CallerName {
     pub file: String,
     /// Line, from 1.
     pub line: usize,
-    /// What the name is compared with.
+    /// The attribute that the name is compared with.
     pub kind: CallerNameKind,
     /// The name.
     pub name: String,

@@ -1,4 +1,5 @@
 //! Building, updating and querying an index of made-up tools.
+#![expect(clippy::unwrap_used, reason = "a bench that cannot go on stops")]
 
 use std::{hint::black_box, sync::Arc};
 

@@ -110,7 +110,7 @@ struct Locked<'a> {
     tables: &'a mut Tables,
     now_ms: u64,
     most: usize,
-    /// What is written is a counter.
+    /// Tells that a counter is written, and no record.
     counts: bool,
 }
 

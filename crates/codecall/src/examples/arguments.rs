@@ -64,7 +64,7 @@ struct Filling<'a> {
     /// `true` gives objects all their properties, as far as there is room for them.
     all: bool,
     nodes: Cell<usize>,
-    /// What is left of each budget.
+    /// The rest of each budget.
     looks: Cell<usize>,
     room: Cell<usize>,
     steps: Cell<u64>,

@@ -132,7 +132,7 @@ pub(super) struct Lack<'s> {
     pub(super) of: Lacking<'s>,
 }
 
-/// What lacks a part.
+/// A type or value that lacks a part.
 #[derive(Debug, Clone)]
 pub(super) enum Lacking<'s> {
     Shape(Shape<'s>),

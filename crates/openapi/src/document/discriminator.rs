@@ -47,7 +47,7 @@ impl<'d> Discriminator<'d> {
         Some(Self { property, values })
     }
 
-    /// What pins an alternative to its value. None where it is no reference, or has the values itself.
+    /// Returns the keywords that pin an alternative to its value. None where it is no reference, or has the values itself.
     pub(super) fn pin<'p>(&'p self, context: &Context<'d>, alternative: Node<'d>) -> Option<Pin<'p>> {
         let written = reference(alternative.value)?;
         let target = context.sources.resolve(alternative).ok()?;

@@ -53,6 +53,8 @@ pub(super) fn read<'d>(context: &Context<'d>, item: Node<'d>, operation: Node<'d
     let mut places: HashMap<(&str, &str), usize> = HashMap::new();
     let lists = [item, operation].into_iter().filter_map(|of| of.get("parameters"));
     for given in lists.flat_map(Node::items) {
+        // One that is listed many times is looked up each time.
+        context.spend(PARAMETER_WORK);
         let Some(node) = context.resolved(given) else { continue };
         let (Some(name), Some(location)) = (node.text("name"), node.text("in")) else {
             context.find(given, "a parameter needs `name` and `in`");

@@ -22,6 +22,8 @@ use crate::schema::{
 /// Most work for short schemas, and for each part of one.
 const MOST: u64 = 10_000;
 const MOST_FOR_EACH: u64 = 4;
+/// Work of a copy that is kept, for each part of it: a catalog of many small schemas may have as many.
+const KEPT: u64 = 4;
 /// Schemas in place within each other, below an `unevaluatedProperties` or `unevaluatedItems`.
 const DEEPEST: u32 = 64;
 
@@ -166,8 +168,8 @@ impl<'s> Builder<'s> {
                 .try_for_each(|(at, given)| self.node(given, place.join(&at.to_string()), depth)),
             Value::Object(_) if LISTS.contains(&keyword) || SCHEMAS.contains(&keyword) => {
                 if keyword == "not" {
-                    // Its validator has a copy, for errors.
-                    self.spend(weight(given));
+                    // Its validator keeps a copy, for errors.
+                    self.spend(weight(given).saturating_mul(KEPT));
                 }
                 self.node(given, place, depth)
             }

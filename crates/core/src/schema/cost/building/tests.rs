@@ -167,6 +167,17 @@ fn no_validator_of_generated_schemas_is_built_of_more_than_is_counted() {
 }
 
 #[test]
+fn a_long_schema_below_many_negations_is_not_built_since_each_has_a_copy() {
+    let below = |negations: usize| {
+        let inner = json!({"const": "x".repeat(100_000)});
+        let schema = (0..negations).fold(inner, |schema, _| json!({"not": schema}));
+        json!({"type": "object", "properties": {"a": schema}})
+    };
+    assert!(is_built_soon(&below(1)) && is_built_soon(&below(2)));
+    assert!(!is_built_soon(&below(20)) && !is_built_soon(&below(100)));
+}
+
+#[test]
 fn references_between_schemas_with_addresses_are_counted_for_each_way_that_leads_there() {
     let of = |number: usize| {
         let mut definitions = JsonObject::new();
