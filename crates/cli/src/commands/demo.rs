@@ -10,6 +10,7 @@ use gatewright_auth::{
 };
 use gatewright_codecall::CodeCallConfig;
 use gatewright_core::Revision;
+use gatewright_server::HttpConfig;
 use indexmap::IndexMap;
 
 use crate::{
@@ -90,10 +91,12 @@ pub async fn run(args: DemoArgs) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// The usual port of the console, or a free one where that is taken or the demo itself listens on a free one.
+/// The usual port of the console beside the usual port of the demo, unless it is taken. Any other demo may be one of several:
+/// its console takes a free port.
 fn console_port(of_demo: u16) -> u16 {
     let usual = AdminConfig::default();
-    let is_free = of_demo != 0 && TcpListener::bind((usual.host, usual.port)).is_ok();
+    let is_first = of_demo == HttpConfig::default().port;
+    let is_free = is_first && TcpListener::bind((usual.host, usual.port)).is_ok();
     if is_free { usual.port } else { 0 }
 }
 

@@ -41,6 +41,7 @@ const ALLOWED: [(&str, &[&str]); 5] = [
             "auth/src/upstream_oauth/browser.rs",
             "auth/src/upstream_oauth/client.rs",
             "auth/src/upstream_oauth/tokens.rs",
+            "auth/src/upstream_oauth/vault.rs",
             "auth/src/consents.rs",
             "auth/src/keys/ring.rs",
             "auth/src/provider/tokens.rs",

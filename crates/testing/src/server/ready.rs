@@ -125,8 +125,9 @@ impl Server {
             if ready && !is_another_process_on(reserved, process.pid()) {
                 break reserved;
             }
-            // The server may have chosen another port. Checked less often, as it means reading all processes.
-            if rounds % 10 == 9
+            // The server may have chosen another port, or listen on further ones first. Checked seldom, as it means reading all
+            // processes.
+            if rounds % 40 == 39
                 && let Some(other) = self.other_port(reserved, process.pid())
                 && self.responds(&client, other).await
             {
@@ -171,10 +172,12 @@ impl Server {
         answer.is_ok_and(|answer| answer.status() != reqwest::StatusCode::SERVICE_UNAVAILABLE)
     }
 
+    /// The port that the server chose instead of the reserved one. A server that has the reserved one, or names it, may have
+    /// further ports, for metrics or its operators: it is waited for.
     fn other_port(&self, reserved: u16, pid: u32) -> Option<u16> {
-        let listens = port::listening(pid).into_iter();
-        let named = self.state.log.tail(200).into_iter().filter_map(|line| port::in_line(&line));
-        listens.chain(named).find(|port| *port != reserved)
+        let mut ports = port::listening(pid);
+        ports.extend(self.state.log.tail(200).iter().filter_map(|line| port::in_line(line)));
+        (!ports.contains(&reserved)).then(|| ports.first().copied())?
     }
 }
 
