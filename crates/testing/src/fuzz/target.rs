@@ -41,6 +41,7 @@ impl Target {
         let server = Server::builder(command)
             .transport(Transport::Stdio)
             .startup_timeout(startup)
+            .startup_option("--startup-seconds")
             .stop_timeout(Duration::from_secs(2))
             .env(CANARY, &canary);
         let server = args.iter().fold(server, |server, arg| server.arg(arg)).start().await?;

@@ -113,6 +113,12 @@ impl HttpMock {
         lock(&self.proxy.recorder).passthrough = allow;
     }
 
+    /// Replaces the advice in answers to unmatched requests.
+    #[cfg(feature = "suites")]
+    pub(crate) fn advise(&self, advice: &'static str) {
+        lock(&self.proxy.recorder).advice = Some(advice);
+    }
+
     /// All requests so far, matched or not.
     pub fn calls(&self) -> Vec<HttpCall> {
         lock(&self.proxy.recorder).calls.clone()

@@ -27,6 +27,8 @@ pub(super) struct Recorder {
     /// Calls that were passed through but reached no server, with the reason.
     pub(super) unreachable: Vec<String>,
     pub(super) cassette: Option<Cassette<HttpEntry>>,
+    /// How to add a mock, for answers to unmatched calls, unless it is done in Rust.
+    pub(super) advice: Option<&'static str>,
 }
 
 /// The servers on this machine whose calls come to the proxy.
@@ -102,9 +104,9 @@ impl Recorder {
             ),
             None => hint,
         };
-        let text = http_response::text(format!(
-            "no HTTP mock wants this request: {call}\n{hint}add one with `http_mock.any(...)`, or `allow_passthrough(true)`"
-        ));
+        let in_rust = "add one with `http_mock.any(...)`, or `allow_passthrough(true)`";
+        let advice = self.advice.unwrap_or(in_rust);
+        let text = http_response::text(format!("no HTTP mock wants this request: {call}\n{hint}{advice}"));
         self.unmatched.push((call.clone(), nearest));
         Decision::Respond(text.status(599).status_text("No HTTP Mock Matches"))
     }

@@ -55,7 +55,7 @@ pub enum ClientError {
     #[error("not connected: {0}")]
     Closed(String),
     /// The transport cannot carry a token.
-    #[error("a token cannot be sent over {0}; use `transport = streamable_http` or put it in `env`")]
+    #[error("a token cannot be sent over {0}; use Streamable HTTP, or put it in `env`")]
     NoTokens(&'static str),
     /// The response does not have the structure MCP requires.
     #[error("the answer to `{method}` is not what MCP says: {problem}; it was {answer}")]

@@ -35,6 +35,8 @@ pub struct ServerBuilder {
     pub(super) log_level: String,
     pub(super) env: BTreeMap<String, String>,
     pub(super) startup_timeout: Option<Duration>,
+    /// The name of the option above, for advice.
+    pub(super) startup_option: &'static str,
     pub(super) stop_timeout: Duration,
     pub(super) base_url: Option<String>,
     pub(super) path: Option<String>,
@@ -57,6 +59,7 @@ impl ServerBuilder {
             log_level: "warn".into(),
             env: BTreeMap::new(),
             startup_timeout: None,
+            startup_option: "startup_timeout",
             stop_timeout: Duration::from_secs(5),
             base_url: None,
             path: None,
@@ -110,6 +113,13 @@ impl ServerBuilder {
     /// where it replaces [`McpBuilder::timeout`](crate::McpBuilder::timeout), which applies to all later requests.
     pub fn startup_timeout(mut self, timeout: Duration) -> Self {
         self.startup_timeout = Some(timeout);
+        self
+    }
+
+    /// Sets the name that advice has for `startup_timeout`.
+    #[cfg(feature = "suites")]
+    pub(crate) fn startup_option(mut self, name: &'static str) -> Self {
+        self.startup_option = name;
         self
     }
 

@@ -140,8 +140,14 @@ impl Server {
                 let failure = options.failure(reserved, problem, log);
                 process.stop().await;
                 let advice = match listens.as_slice() {
-                    [] => "let it listen on the port in the environment variable PORT (or `{port}` in `args`), or raise `startup_timeout`; a server over standard input and output needs `transport` stdio".into(),
-                    ports => format!("it listens on {ports:?} but gives no HTTP answer to GET {}", options.ready_path),
+                    [] => format!(
+                        "let it listen on the port in the environment variable PORT (or `{{port}}` in `args`), or raise `{}`; a server over standard input and output needs `transport` stdio",
+                        options.startup_option
+                    ),
+                    ports => format!(
+                        "it listens on {ports:?} but gives no HTTP answer to GET {}",
+                        options.ready_path
+                    ),
                 };
                 return Err(StartError {
                     exit: Some("still running; it was ended".into()),

@@ -112,9 +112,12 @@ impl Server {
         let (options, log) = (self.state.options.clone(), self.state.log.clone());
         let timeout = options.startup_timeout;
         let details = move || {
-            let advice = "it must answer on its standard output, one JSON message a line; raise `startup_timeout` when it \
-                          needs longer, and leave `transport` out when it serves HTTP";
-            StartError { advice: advice.into(), ..options.failure(0, String::new(), &log) }.details()
+            let advice = format!(
+                "it must answer on its standard output, one JSON message a line; raise `{}` when it needs longer, and leave \
+                 `transport` out when it serves HTTP",
+                options.startup_option
+            );
+            StartError { advice, ..options.failure(0, String::new(), &log) }.details()
         };
         Startup { timeout, details: Box::new(details) }
     }

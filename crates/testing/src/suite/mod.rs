@@ -27,6 +27,7 @@ mod results;
 mod run;
 mod session;
 mod step;
+mod summary;
 mod tolerant;
 mod upstreams;
 mod variables;

@@ -2,7 +2,7 @@
 
 use gatewright_testing::{
     http_mock, http_response,
-    suite::{RunOptions, Suite, SuiteReport, TestOutcome},
+    suite::{RunOptions, Suite, SuiteReport, TestOutcome, readable},
 };
 use serde_json::json;
 
@@ -77,18 +77,105 @@ serial: true"
     assert_eq!((of("/plain"), of("/as")), (None, Some("k-ada")));
 }
 
-#[tokio::test]
-async fn http_mocks_answer_in_sequence_and_match_query_parameters() {
+/// Runs tests with `httpMocks` for the bank, which is another process.
+async fn run_with_mocks(server: &str, rest: &str) -> SuiteReport {
     let text = format!(
-        "server: {{ command: {:?}, transport: stdio }}
+        "server: {{ command: {:?}, {server} }}
 httpMocks:
-  - {{ url: 'https://api.example/', query: {{ city: Oslo }}, responses: [{{ status: 503 }}, {{ failure: reset }}, {{ json: {{ n: 3 }} }}] }}
-tests: [{{ name: t, steps: [] }}]",
-        script("tiny.mjs")
+  - {{ method: GET, url: 'https://api.example/jobs', query: {{ city: Oslo }}, responses: [{{ status: 503, text: busy }}, {{ failure: reset }}, {{ json: {{ n: 3 }} }}] }}
+  - {{ method: POST, url: 'https://api.example/orders', requestHeaders: {{ x-key: abc }}, requestJson: {{ item: {{ id: 7 }} }}, status: 201, json: {{ id: 1 }} }}
+  - {{ url: 'http://form.example/', requestForm: {{ who: Ada Lovelace }}, text: posted }}
+  - {{ urlRegex: 'text[.]example/[0-9]+$', requestText: needle, text: found, times: 1 }}
+tests:
+{rest}",
+        script("bank.mjs")
     );
-    assert!(Suite::parse("x.yaml", &text).is_ok());
-    let wrong = text.replace("query:", "status: 200, query:");
-    let error = Suite::parse("x.yaml", &wrong).unwrap_err().to_string();
+    let suite = Suite::parse("x.yaml", &text).unwrap_or_else(|error| panic!("{error}"));
+    suite.run(&RunOptions::default()).await
+}
+
+const TRANSPORTS: [&str; 2] =
+    ["transport: stdio, args: [--stdio], startupTimeoutMs: 60000", "startupTimeoutMs: 60000"];
+
+#[tokio::test]
+async fn http_mocks_of_a_suite_answer_calls_of_a_child_process_in_sequence_and_by_query_and_body() {
+    for server in TRANSPORTS {
+        let report = run_with_mocks(
+            server,
+            "  - name: sequence
+    steps:
+      - { call: fetch, with: { url: 'https://api.example/jobs?b=1&city=Oslo' }, expect: [toHaveTextContent: 503 busy] }
+      - { call: fetch, with: { url: 'https://api.example/jobs?city=Oslo' }, expect: [toBeError, toHaveTextContent: ECONNRESET] }
+      - { call: fetch, with: { url: 'https://api.example/jobs?city=Oslo' }, repeat: 2, expect: [toHaveTextContent: '200 {\"n\":3}'] }
+  - name: bodies
+    steps:
+      - call: fetch
+        with: { url: 'https://api.example/orders', method: POST, headers: { x-key: abc }, body: '{\"item\": {\"id\": 7, \"n\": 2}}' }
+        expect: [toHaveTextContent: '201 {\"id\":1}']
+      - call: fetch
+        with: { url: 'http://form.example/', method: POST, headers: { content-type: application/x-www-form-urlencoded }, body: who=Ada+Lovelace }
+        expect: [toHaveTextContent: 200 posted]
+      - { call: fetch, with: { url: 'https://text.example/12', method: PUT, body: hay needle hay }, expect: [toHaveTextContent: 200 found] }",
+        )
+        .await;
+        assert!(report.passed(), "{}", readable(&[report], false));
+    }
+}
+
+#[tokio::test]
+async fn an_unmatched_call_is_reported_once_with_the_nearest_mock_and_advice_for_suites() {
+    let wrong = "{ call: fetch, with: { url: 'https://api.example/jobs?city=Bergen', method: PUT }";
+    for server in TRANSPORTS {
+        let failing = run_with_mocks(
+            server,
+            &format!("  - {{ name: wrong, steps: [{wrong}, expect: [toHaveTextContent: '200'] }}] }}"),
+        )
+        .await;
+        let text = readable(&[failing], false);
+        assert_eq!(
+            text.matches("no HTTP mock wants: PUT https://api.example/jobs?city=Bergen").count(),
+            1,
+            "{text}"
+        );
+        for part in [
+            "nearest mock: GET https://api.example/jobs",
+            "expected GET, is PUT",
+            "`city`: expected \"Oslo\", is \"Bergen\"",
+        ] {
+            assert!(text.contains(part), "{part}: {text}");
+        }
+        assert!(text.contains("add one to `httpMocks`") && !text.contains("allow_passthrough"), "{text}");
+        // The server swallowed the failure of one test; the suite tells what the tests have not.
+        let swallowed = run_with_mocks(
+            server,
+            &format!(
+                "  - {{ name: wrong, steps: [{wrong}, expect: [toHaveTextContent: '200'] }}] }}
+  - {{ name: swallows, steps: [{{ call: fetch, with: {{ url: 'https://other.example/' }} }}] }}
+serial: true"
+            ),
+        )
+        .await;
+        let names: Vec<_> = swallowed.tests.iter().map(|test| (test.name.as_str(), &test.outcome)).collect();
+        assert!(
+            matches!(
+                names[..],
+                [
+                    ("wrong", TestOutcome::Failed(_)),
+                    ("swallows", TestOutcome::Passed),
+                    ("mocks", TestOutcome::Failed(_))
+                ]
+            ),
+            "{names:?}"
+        );
+        let TestOutcome::Failed(why) = names[2].1 else { unreachable!() };
+        assert_eq!(why, "no HTTP mock wants: GET https://other.example/");
+    }
+}
+
+#[test]
+fn responses_of_an_http_mock_exclude_a_status_beside_them() {
+    let text = "server: { command: x }\nhttpMocks: [{ url: x, status: 200, responses: [{ status: 503 }] }]\ntests: [{ name: t, steps: [] }]";
+    let error = Suite::parse("x.yaml", text).unwrap_err().to_string();
     assert!(error.contains("`responses` takes the place of `status`"), "{error}");
 }
 

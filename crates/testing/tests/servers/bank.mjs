@@ -21,7 +21,14 @@ const tools = {
     return text(balance);
   },
   balance: () => text(balance),
-  fetch: async ({ url }) => text(await (await fetch(url)).text()),
+  fetch: async ({ url, ...options }) => {
+    try {
+      const answer = await fetch(url, options);
+      return text(`${answer.status} ${await answer.text()}`);
+    } catch (error) {
+      return { ...text(error.cause?.code ?? error.message), isError: true };
+    }
+  },
   progress: async (_, { token, tell }) => {
     for (const progress of [1, 2]) tell("notifications/progress", { progressToken: token, progress, total: 2 });
     return text("done");

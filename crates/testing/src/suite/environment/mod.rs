@@ -7,6 +7,7 @@ mod server;
 mod users;
 
 use std::{
+    collections::BTreeSet,
     path::Path,
     sync::{Arc, Mutex},
 };
@@ -23,6 +24,7 @@ use super::{
     file::Suite,
     format::{AuthSection, Step, TestEntry},
     options::RunOptions,
+    summary::summarized,
     upstreams::Upstreams,
     variables::Variables,
 };
@@ -65,6 +67,8 @@ pub(super) struct Environment {
     headers: Vec<(String, String)>,
     /// The mode of all cassettes.
     record: Option<RecordMode>,
+    /// Unmatched HTTP calls that a failure has named, by their number.
+    told: Mutex<BTreeSet<usize>>,
 }
 
 /// The number of HTTP calls of the server before a test.
@@ -129,6 +133,7 @@ impl Environment {
         let own_mocks = file.tests.iter().any(|test| !test.http_mocks.is_empty());
         if !file.http_mocks.is_empty() || file.record_http.is_some() || own_mocks {
             let mock = http_mock::interceptor().map_err(|error| format!("the HTTP mock: {error}"))?;
+            mock.advise("add one to `httpMocks`");
             for entry in &file.http_mocks {
                 let handle = mock.mock(entry.options(variables)?);
                 if entry.required {
@@ -166,6 +171,7 @@ impl Environment {
             notes: Mutex::default(),
             headers,
             record: options.record,
+            told: Mutex::default(),
         })
     }
 
@@ -261,7 +267,19 @@ impl Environment {
         client
     }
 
-    /// Required HTTP mocks and answers of upstreams that were not used, and unmatched calls. Required ones are checked only if all tests ran (`complete`).
+    /// The unmatched HTTP calls from a number on, for the failure of a test: the suite does not fail for them once more.
+    pub(super) fn tell_unmatched(&self, since: usize) -> Vec<String> {
+        let Some(http) = &self.http else { return Vec::new() };
+        let mut calls = http.unmatched_with_nearest();
+        lock(&self.told).extend(since..calls.len());
+        summarized(calls.split_off(since.min(calls.len())))
+            .into_iter()
+            .map(|call| format!("no HTTP mock wants: {call}"))
+            .collect()
+    }
+
+    /// Required HTTP mocks and answers of upstreams that were not used, and unmatched calls that no test has failed for. Required ones
+    /// are checked only if all tests ran (`complete`).
     pub(super) fn mock_problems(&self, complete: bool) -> Option<String> {
         let mut lines = Vec::new();
         for (handle, times) in self.required.iter().filter(|_| complete) {
@@ -270,8 +288,10 @@ impl Environment {
                 lines.push(format!("not used: {handle} (used {used} of {times} times)"));
             }
         }
-        let unmatched = self.http.iter().flat_map(HttpMock::unmatched_with_nearest);
-        lines.extend(unmatched.map(|call| format!("no HTTP mock wants: {call}")));
+        let told = lock(&self.told).clone();
+        let unmatched = self.http.iter().flat_map(HttpMock::unmatched_with_nearest).enumerate();
+        let untold = unmatched.filter(|(number, _)| !told.contains(number)).map(|(_, call)| call).collect();
+        lines.extend(summarized(untold).into_iter().map(|call| format!("no HTTP mock wants: {call}")));
         lines.extend(self.upstreams.problems(complete));
         (!lines.is_empty()).then(|| lines.join("\n"))
     }

@@ -45,7 +45,10 @@ pub(super) fn builder(
         true => std::path::absolute(&file).unwrap_or(file).display().to_string(),
         false => command,
     };
-    let mut builder = Server::builder(command).transport(section.transport).strict(section.strict.clone());
+    let mut builder = Server::builder(command)
+        .transport(section.transport)
+        .strict(section.strict.clone())
+        .startup_option("startupTimeoutMs");
     for arg in &section.args {
         builder = builder.arg(variables.text(arg)?.replace("{config}", config));
     }

@@ -12,8 +12,8 @@ use crate::{
     base::text::random_text,
     http_mock::{HttpMockHandle, HttpMockScope},
     suite::{
-        cases::Instance, environment::Environment, failure::Failure, format::TestEntry,
-        observations::summarized, step::StepRunner, variables::Variables,
+        cases::Instance, environment::Environment, failure::Failure, format::TestEntry, step::StepRunner,
+        summary::summarized, variables::Variables,
     },
 };
 
@@ -212,12 +212,7 @@ impl TestMocks {
                 format!("not used: {handle} (used {} of {times} times)", handle.call_count())
             })
             .collect();
-        let unmatched = environment
-            .http
-            .iter()
-            .flat_map(|http| http.unmatched_with_nearest().into_iter().skip(runner.since.unmatched));
-        let calls = unmatched.map(|call| format!("no HTTP mock wants: {call}")).collect();
-        lines.extend(summarized(calls));
+        lines.extend(environment.tell_unmatched(runner.since.unmatched));
         if lines.is_empty() { Ok(()) } else { Err(lines.join("\n").into()) }
     }
 }
