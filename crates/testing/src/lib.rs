@@ -11,7 +11,7 @@
 //! }
 //! ```
 //!
-//! The guide is `docs/testing/guide.md`; [`contract`] maps every name of the contract to its name here. A request passes request
+//! The guide is `docs/TESTING.md`; [`contract`] maps every name of the contract to its name here. A request passes request
 //! interceptors ([`Interceptors`]), mocks ([`Mocks`]), the network, response interceptors and the trace, in this order.
 //!
 //! Features, all on by default: `oauth` (`MockOAuthServer`, `MockCimdServer`, the option `auth`), `http-mock` (`HttpMock`),
