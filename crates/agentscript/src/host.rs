@@ -10,7 +10,7 @@ use serde_json::{Map, Value, value::RawValue};
 
 use crate::{
     journal::Resumed,
-    plan::{PlanFacts, PlanVerdict},
+    plan::{PlanFacts, PlanVerdict, PlanWarning},
 };
 
 /// A boxed answer of a [`Host`].
@@ -154,5 +154,10 @@ pub trait Host: Send + Sync + 'static {
     /// Judges a plan before its first call. The facts come from the worker: treat them as hostile. Default: no objections.
     fn check_plan(&self, _: PlanFacts) -> HostFuture<'_, PlanVerdict> {
         Box::pin(ready(PlanVerdict::default()))
+    }
+
+    /// Returns problems of the plan that only its answers have shown. Called when the run ends, and quick. Default: none.
+    fn hindsight(&self) -> Vec<PlanWarning> {
+        Vec::new()
     }
 }

@@ -95,6 +95,9 @@ pub struct ResultUse {
     pub at: u32,
     /// The script provides for the part's absence: it tests it, or has a value in its place.
     pub tentative: bool,
+    /// The elements are taken one after the other: by a loop, an array method or a pattern.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub iterated: bool,
 }
 
 /// A value that comes from a call.

@@ -6,8 +6,8 @@ use std::{
 };
 
 use gatewright_agentscript::{
-    ContentRequest, Host, HostFuture, PlanFacts, PlanVerdict, Resumed, Sanitizer, ToolAnswer, ToolCall,
-    ToolFailure, excerpt,
+    ContentRequest, Host, HostFuture, PlanFacts, PlanVerdict, PlanWarning, Resumed, Sanitizer, ToolAnswer,
+    ToolCall, ToolFailure, excerpt,
 };
 use gatewright_core::{
     AnsweredLater, App, AskedAtOnce, Caller, InvokeError, Invoker, OwnPaths, PermittedTool, RequestObject,
@@ -47,6 +47,8 @@ pub(crate) struct ScriptHost {
     detailed: Mutex<HashMap<String, Failure>>,
     /// Texts of the inputs of calls that failed.
     failed: Mutex<SentTexts>,
+    /// The facts of the plan, and the tools whose results it reads and whose shapes were not known before the run.
+    unjudged: Mutex<Option<(PlanFacts, Vec<(String, Arc<ToolEntry>)>)>>,
     own_paths: Arc<OwnPaths>,
     pub(crate) shapes: Arc<Shapes>,
     pub(crate) kept: Arc<KeptResults>,
@@ -120,6 +122,7 @@ impl ScriptHost {
             allowed,
             detailed: Mutex::default(),
             failed: Mutex::default(),
+            unjudged: Mutex::default(),
             own_paths: code_call.own_paths(),
             shapes: code_call.shapes.clone(),
             kept: code_call.kept.clone(),
@@ -466,8 +469,35 @@ impl Host for ScriptHost {
     fn check_plan(&self, facts: PlanFacts) -> HostFuture<'_, PlanVerdict> {
         Box::pin(async move {
             let tools = self.named_tools(&facts).await;
-            off_thread(plan_check::work(&facts), move || plan_check::judge(&facts, &tools)).await
+            let read = plan_check::read_calls(&facts);
+            let calls = (0..).zip(&facts.calls).filter(|(at, _)| read.contains(at)).map(|(_, call)| call);
+            let unknown = calls.filter_map(|call| match tools.get(&call.name) {
+                Some(Named::Tool { entry, shape: None }) => Some((call.name.clone(), entry.clone())),
+                _ => None,
+            });
+            let unknown: Vec<_> = unknown.collect();
+            if !unknown.is_empty() {
+                let unjudged = Some((facts.clone(), unknown));
+                *self.unjudged.lock().unwrap_or_else(PoisonError::into_inner) = unjudged;
+            }
+            let is_rehearsal = self.rehearsal.is_some();
+            let work = plan_check::work(&facts);
+            let verdict = off_thread(work, move || plan_check::judge(&facts, &tools, is_rehearsal)).await;
+            if let Some(rehearsal) = self.rehearsal.as_ref().filter(|_| verdict.refusal.is_some()) {
+                rehearsal.refuse();
+            }
+            verdict
         })
+    }
+
+    fn hindsight(&self) -> Vec<PlanWarning> {
+        let unjudged = self.unjudged.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let Some((facts, tools)) = unjudged else { return Vec::new() };
+        let learned = tools.into_iter().filter_map(|(name, entry)| {
+            let shape = Some(self.shapes.result_shape(&entry, &self.caller)?);
+            Some((name, Named::Tool { entry, shape }))
+        });
+        plan_check::in_hindsight(&facts, &learned.collect())
     }
 
     fn get_tool(&self, name: String) -> HostFuture<'_, Result<Box<RawValue>, ToolFailure>> {

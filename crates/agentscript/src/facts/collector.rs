@@ -302,7 +302,7 @@ impl<'s> Collector<'s> {
             BindingPattern::ArrayPattern(it) => {
                 for (at, element) in it.elements.iter().enumerate() {
                     let Some(element) = element else { continue };
-                    let part = self.element(&value, Some(at), element.span().start);
+                    let part = self.each(&value, Some(at), element.span().start);
                     self.bind(element, part);
                 }
                 if let Some(rest) = &it.rest {
@@ -348,6 +348,15 @@ impl<'s> Collector<'s> {
             },
             _ => Known::Unknown,
         }
+    }
+
+    /// The value of an element of what is taken apart one by one.
+    pub(super) fn each(&mut self, of: &Known, index: Option<usize>, at: u32) -> Known {
+        let item = self.element(of, index, at);
+        if let (Known::Result(_), Known::Result(item)) = (of, &item) {
+            self.reads.iterate(*item, at);
+        }
+        item
     }
 
     pub(super) fn part(&mut self, of: Origin, part: Part, at: u32) -> Known {
@@ -408,7 +417,7 @@ impl<'a> VisitJs<'a> for Collector<'_> {
         let list = self.value(&it.right);
         match &it.left {
             ForStatementLeft::VariableDeclaration(declaration) => {
-                let mut item = self.element(&list, None, it.right.span().start);
+                let mut item = self.each(&list, None, it.right.span().start);
                 if it.r#await {
                     item = item.awaited();
                 }

@@ -275,7 +275,10 @@ impl Collector<'_> {
                 _ => Known::Unknown,
             };
         }
-        let item = self.element(list, None, it.span.start);
+        let item = match takes_function {
+            true => self.each(list, None, it.span.start),
+            false => self.element(list, None, it.span.start),
+        };
         match name {
             "map" => self.first_callback(it, &[item]).list(),
             "flatMap" => {
@@ -335,7 +338,7 @@ impl Collector<'_> {
     }
 
     /// Notes that values of the script's own are put into `list`: they may have other properties.
-    fn filled(&mut self, list: &Known) {
+    pub(super) fn filled(&mut self, list: &Known) {
         match list {
             Known::Result(origin) => self.reads.change(*origin),
             Known::List(item) => self.filled_item(item),

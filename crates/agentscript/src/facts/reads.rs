@@ -37,7 +37,7 @@ impl Reads {
             return None;
         }
         let index = u32::try_from(self.uses.len()).ok()?;
-        self.uses.push(ResultUse { of, part: key.1.clone(), at, tentative: false });
+        self.uses.push(ResultUse { of, part: key.1.clone(), at, tentative: false, iterated: false });
         self.known.insert(key, index);
         Some(Origin::Use(index))
     }
@@ -48,6 +48,15 @@ impl Reads {
             && let Some(read) = self.uses.get_mut(index as usize)
         {
             read.tentative = true;
+        }
+    }
+
+    /// Notes that the elements of which `item` is one are taken one after the other, at `at`.
+    pub(super) fn iterate(&mut self, item: Origin, at: u32) {
+        if let Origin::Use(index) = item
+            && let Some(read) = self.uses.get_mut(index as usize).filter(|read| !read.iterated)
+        {
+            (read.iterated, read.at) = (true, at);
         }
     }
 

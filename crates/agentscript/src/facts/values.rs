@@ -156,8 +156,9 @@ impl Collector<'_> {
             }
         }
         match spread {
-            Some(all @ (Known::List(_) | Known::Tuple(_) | Known::Result(_))) if it.elements.len() == 1 => {
-                all
+            Some(all @ (Known::List(_) | Known::Tuple(_))) if it.elements.len() == 1 => all,
+            Some(all @ Known::Result(_)) if it.elements.len() == 1 => {
+                self.element(&all, None, it.span.start).list()
             }
             None if items.len() <= MAX_TUPLE
                 && items.iter().any(|item| !matches!(item, Known::Unknown | Known::Own)) =>
@@ -276,7 +277,7 @@ impl Collector<'_> {
     /// Notes that properties with unknown names are added to `object`.
     pub(super) fn added_to(&mut self, it: &Expression<'_>, object: &Known) {
         match object {
-            Known::Result(origin) => self.reads.change(*origin),
+            Known::Result(_) | Known::List(_) | Known::Tuple(_) => self.filled(object),
             // A parameter may be a result that came another way.
             Known::Unknown if self.is_parameter(it) => self.reads.give_up(),
             _ => {}

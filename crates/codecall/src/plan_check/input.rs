@@ -190,7 +190,11 @@ impl<'p> Filled<'p> {
     fn unexpected(&self, path: &str, name: &str, others: &[&str]) -> Finding {
         let place = format!("{path}/{}", name.replace('~', "~0").replace('/', "~1"));
         let near = nearest(name, others.iter().copied());
-        let advice = near.map(|near| format!(", did you mean `{}`?", display_name(near))).unwrap_or_default();
+        let advice = match near {
+            Some(near) => format!(", did you mean `{}`?", display_name(near)),
+            None if others.is_empty() => String::new(),
+            None => format!(" beside {}", list(others)),
+        };
         Finding {
             at: self.places.get(&place).copied(),
             message: format!("there is no `{}`{advice}", dotted(path, Some(name))),
@@ -206,7 +210,7 @@ fn names_at<'t>(tool: &'t ToolEntry, path: &str) -> Vec<&'t str> {
         let part = part.replace("~1", "/").replace("~0", "~");
         let next = |shape: Shape<'t>| match shape.property(&part) {
             Found::Shape(shape) => Some(shape),
-            _ => match shape.item() {
+            _ => match shape.item(false) {
                 Found::Shape(shape) => Some(shape),
                 _ => None,
             },

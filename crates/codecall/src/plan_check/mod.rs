@@ -21,6 +21,7 @@ use gatewright_agentscript::{
 use gatewright_core::{Paging, ToolEntry, codes};
 
 use crate::{pages::no_pages, shapes::ResultShape};
+use reads::BadRead;
 
 /// Most tools of one plan that are looked up.
 pub(crate) const MOST_TOOLS: usize = 50;
@@ -72,8 +73,9 @@ pub(crate) fn work(facts: &PlanFacts) -> usize {
 }
 
 /// Judges a plan. The first call that is certain to fail and whose error the script does not catch is refused; what else is wrong is
-/// a warning.
-pub(crate) fn judge(facts: &PlanFacts, tools: &Tools) -> PlanVerdict {
+/// a warning. A rehearsal is also refused for a read of what a declared result does not have: a plan that goes on with `undefined` shows
+/// nothing.
+pub(crate) fn judge(facts: &PlanFacts, tools: &Tools, is_rehearsal: bool) -> PlanVerdict {
     let caught: HashSet<&str> =
         facts.calls.iter().filter(|call| !call.ends_run).map(|call| call.name.as_str()).collect();
     let mut verdict = PlanVerdict::default();
@@ -92,21 +94,52 @@ pub(crate) fn judge(facts: &PlanFacts, tools: &Tools) -> PlanVerdict {
         }
         let Some(Problem { at, code, message, is_certain }) = problem else { continue };
         if is_certain && call.ends_run && verdict.refusal.is_none() {
-            let message = format!("{message}. The plan was checked before it ran: no tool was called");
+            let message = refused(&message, "The plan was checked before it ran: no tool was called");
             verdict.refusal = Some(PlanRefusal { at, tool_name: call.name.clone(), code, message });
         } else {
             verdict.warnings.push(PlanWarning { at, message });
         }
     }
-    reads::check(facts, tools, &mut verdict.warnings);
-    verdict.warnings.extend(discarded(facts, tools));
-    for warning in &mut verdict.warnings {
-        warning.message = words::printable(&warning.message);
+    for BadRead { warning, call, is_certain } in reads::check(facts, tools, reads::ENOUGH_ANSWERS) {
+        match facts.calls.get(call as usize) {
+            Some(call) if is_rehearsal && is_certain && verdict.refusal.is_none() => {
+                let message = refused(&warning.message, READ_REFUSED);
+                let code = codes::VALIDATION_ERROR.to_owned();
+                verdict.refusal =
+                    Some(PlanRefusal { at: warning.at, tool_name: call.name.clone(), code, message });
+            }
+            _ => verdict.warnings.push(warning),
+        }
     }
+    verdict.warnings.extend(discarded(facts, tools));
+    make_printable(&mut verdict.warnings);
     if let Some(refusal) = &mut verdict.refusal {
         refusal.message = words::printable(&refusal.message);
     }
     verdict
+}
+
+/// Warnings about reads of what answers of the run itself lacked, by the shapes that were learned from them.
+pub(crate) fn in_hindsight(facts: &PlanFacts, tools: &Tools) -> Vec<PlanWarning> {
+    let mut warnings = reads::check(facts, tools, 1).into_iter().map(|bad| bad.warning).collect();
+    make_printable(&mut warnings);
+    warnings
+}
+
+fn make_printable(warnings: &mut Vec<PlanWarning>) {
+    for warning in warnings {
+        warning.message = words::printable(&warning.message);
+    }
+}
+
+/// End of the message about a read for which a rehearsal is refused.
+const READ_REFUSED: &str = "A dry run is refused for this, a run would be warned: no tool was called. Write `value.name ?? …` if the tool \
+returns more than it declares";
+
+/// A problem and what became of the plan.
+fn refused(problem: &str, end: &str) -> String {
+    let stop = if problem.ends_with('?') { "" } else { "." };
+    format!("{problem}{stop} {end}")
 }
 
 /// `paginate` for a tool without pages.

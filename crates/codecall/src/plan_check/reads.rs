@@ -14,11 +14,12 @@ use super::{
     shape::{Found, Lack, Lacking, Shape},
     words::{display_name, list, nearest},
 };
+use crate::shapes::TextKind;
 
 /// Most warnings about reads.
 const MOST_WARNINGS: usize = 15;
-/// Answers that must have been seen before a property that looks like no other is called unseen.
-const ENOUGH_ANSWERS: u64 = 3;
+/// Answers that must have been seen before a run for a property that looks like no other to be called unseen.
+pub(super) const ENOUGH_ANSWERS: u64 = 3;
 /// Members of `{success, data, error}`.
 const SETTLED: [&str; 3] = ["success", "data", "error"];
 
@@ -39,38 +40,48 @@ enum Value<'s> {
     Unknown,
 }
 
-/// Warns of reads of what is not there.
-pub(super) fn check(facts: &PlanFacts, tools: &Tools, warnings: &mut Vec<PlanWarning>) {
-    let checker = Checker { facts, tools, read: read_names(&facts.uses) };
+/// A read of what is not there.
+pub(super) struct BadRead {
+    pub(super) warning: PlanWarning,
+    /// Index of the call whose result is read.
+    pub(super) call: u32,
+    /// The declared shape does not have it, and the script does not provide for its absence.
+    pub(super) is_certain: bool,
+}
+
+/// The reads of what is not there. A property that looks like no other is reported once `enough` answers were seen without it.
+pub(super) fn check(facts: &PlanFacts, tools: &Tools, enough: u64) -> Vec<BadRead> {
+    let checker = Checker { facts, tools, read: read_names(&facts.uses), enough };
+    let mut found = Vec::new();
     let mut values: Vec<Value<'_>> = Vec::with_capacity(facts.uses.len());
     let mut reported: HashSet<Origin> = HashSet::new();
-    let most = warnings.len() + MOST_WARNINGS;
     for read in &facts.uses {
         let of = match read.of {
             Origin::Call(call) => checker.result(call),
             // A worker may refer to reads that are not there.
             Origin::Use(index) => values.get(index as usize).cloned().unwrap_or(Value::Unknown),
         };
-        let (value, lack) = part(&of, &read.part);
+        let (value, lack) = part(&of, read);
         values.push(value);
         let Some(lack) = lack else { continue };
         // `map` on an object and its elements are one mistake.
         let is_known = read.part == Part::Item && reported.contains(&read.of);
         if !is_known
-            && warnings.len() < most
-            && let Some(message) = checker.message(read, &lack)
+            && found.len() < MOST_WARNINGS
+            && let Some(bad) = checker.bad_read(read, &lack)
         {
             reported.insert(read.of);
-            warnings.push(PlanWarning { at: read.at, message });
+            found.push(bad);
         }
     }
+    found
 }
 
-/// The value of `part`, and the lack of it.
-fn part<'s>(of: &Value<'s>, part: &Part) -> (Value<'s>, Option<Lack<'s>>) {
-    let found = match (of, part) {
+/// The value of the part of `of` that is read, and the lack of it.
+fn part<'s>(of: &Value<'s>, read: &ResultUse) -> (Value<'s>, Option<Lack<'s>>) {
+    let found = match (of, &read.part) {
         (Value::Shape(shape), Part::Property(name)) => shape.property(name),
-        (Value::Shape(shape), Part::Item) => shape.item(),
+        (Value::Shape(shape), Part::Item) => shape.item(read.iterated),
         (Value::Shape(shape), Part::Computed) => shape.computed(),
         (Value::Settled(data), Part::Property(name)) => match (name.as_str(), data) {
             ("data", Some(data)) => Found::Shape(data.clone()),
@@ -101,6 +112,7 @@ struct Checker<'f> {
     facts: &'f PlanFacts,
     tools: &'f Tools,
     read: HashMap<Origin, HashSet<&'f str>>,
+    enough: u64,
 }
 
 impl<'f> Checker<'f> {
@@ -118,37 +130,59 @@ impl<'f> Checker<'f> {
         }
     }
 
-    /// The warning about a read of what is not there; none where the script provides for that.
-    fn message(&self, read: &ResultUse, lack: &Lack<'_>) -> Option<String> {
-        let (tool, path) = self.source(read.of)?;
-        let (observed, settled) = match (self.facts.calls.get(tool as usize)?, path.is_empty()) {
-            (call, true) if call.settled => (None, true),
-            (call, true) if call.paginated => (None, false),
-            (call, _) => (self.observed(&call.name), false),
+    /// The read of what is not there; none where the script provides for that.
+    fn bad_read(&self, read: &ResultUse, lack: &Lack<'_>) -> Option<BadRead> {
+        let (call, path) = self.source(read.of)?;
+        let tool = self.facts.calls.get(call as usize)?;
+        let settled = tool.settled && matches!(read.of, Origin::Call(_));
+        let shape = match self.tools.get(&tool.name) {
+            Some(Named::Tool { shape, .. }) if !settled && !tool.paginated => shape.as_ref(),
+            _ => None,
         };
-        let name = display_name(&self.facts.calls[tool as usize].name);
+        let observed = shape.and_then(|shape| shape.observed);
+        let name = display_name(&tool.name);
         let value = match path.as_str() {
             "" => format!("the result of `{name}`"),
             path => format!("`{}` of the result of `{name}`", display_name(path)),
         };
-        let property = match &read.part {
-            Part::Property(property) => property,
-            Part::Item | Part::Computed => {
-                let is_unsure = read.tentative || lack.kind == "object" && observed.is_some();
-                let arrays = || did_you_mean_one_of(&lack.arrays(), "");
-                return (!is_unsure)
-                    .then(|| format!("{value} is {}, not an array{}", article(lack.kind), arrays()));
-            }
+        let message = if lack.kind == "string" {
+            let text = shape.filter(|_| path.is_empty()).and_then(|shape| shape.text);
+            self.of_text(read, observed, &value, text)
+        } else {
+            self.of_value(read, lack, observed, &value, settled)
+        };
+        // A loop over the characters of a text is odd, and runs.
+        let runs = lack.kind == "string" && read.part == Part::Item;
+        Some(BadRead {
+            warning: PlanWarning { at: read.at, message: message? },
+            call,
+            is_certain: observed.is_none() && !read.tentative && !runs,
+        })
+    }
+
+    /// The message about a read of `value`, which is no text.
+    fn of_value(
+        &self,
+        read: &ResultUse,
+        lack: &Lack<'_>,
+        observed: Option<u64>,
+        value: &str,
+        settled: bool,
+    ) -> Option<String> {
+        let Part::Property(property) = &read.part else {
+            let is_unsure = read.tentative || lack.kind == "object" && observed.is_some();
+            let arrays = || did_you_mean_one_of(&lack.arrays(), "");
+            return (!is_unsure)
+                .then(|| format!("{value} is {}, not an array{}", article(lack.kind), arrays()));
         };
         let given = display_name(property);
+        let is_unsure = read.tentative || observed.is_some_and(|answers| answers < self.enough);
         if lack.kind != "object" {
-            let is_unsure = read.tentative || observed.is_some_and(|answers| answers < ENOUGH_ANSWERS);
             return (!is_unsure).then(|| format!("{value} is {} and has no `{given}`", article(lack.kind)));
         }
         let names = lack.names();
         let near = nearest(property, names.iter().copied())
             .filter(|near| !self.read.get(&read.of).is_some_and(|read| read.contains(near)));
-        let is_unsure = read.tentative || observed.is_some_and(|answers| answers < ENOUGH_ANSWERS);
         let advice = match near {
             Some(near) => format!("; did you mean `{}`?", display_name(near)),
             None if is_unsure => return None,
@@ -165,11 +199,39 @@ impl<'f> Checker<'f> {
         })
     }
 
-    fn observed(&self, name: &str) -> Option<u64> {
-        match self.tools.get(name) {
-            Some(Named::Tool { shape: Some(shape), .. }) => shape.observed,
-            _ => None,
+    /// The message about a read of `value`, which is text of the format `text`, as far as that is known.
+    fn of_text(
+        &self,
+        read: &ResultUse,
+        observed: Option<u64>,
+        value: &str,
+        text: Option<TextKind>,
+    ) -> Option<String> {
+        let property = match &read.part {
+            Part::Property(property) => Some(property),
+            Part::Item | Part::Computed => None,
+        };
+        // Whoever treats a text as an array is wrong about the first answer, too.
+        let is_array = property.is_none_or(|property| is_array_method(property));
+        if read.tentative || !is_array && observed.is_some_and(|answers| answers < self.enough) {
+            return None;
         }
+        let is = match observed {
+            None => "is a string".to_owned(),
+            Some(1) => "was a string in the one answer seen".to_owned(),
+            Some(answers) => format!("was a string in {answers} answers seen"),
+        };
+        let problem = match property {
+            Some(property) => format!("has no `{}`", display_name(property)),
+            None => "iterating over it gives characters".to_owned(),
+        };
+        let advice = match text {
+            Some(TextKind::Json) => "parse it with `JSON.parse`",
+            Some(TextKind::Python) => "it is a Python literal: find values in it with `matchAll`",
+            Some(TextKind::Csv) => "it is CSV: split it into lines with `split`",
+            None => "parse it with `JSON.parse` if it is JSON, or take it apart with `split` or `matchAll`",
+        };
+        Some(format!("{value} {is} and {problem}; {advice}"))
     }
 
     /// The call that a value comes from, and the path from its result to the value.

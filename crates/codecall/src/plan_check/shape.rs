@@ -189,12 +189,13 @@ impl<'s> Shape<'s> {
         self.part(|kind, schema| self.property_of(kind, schema, name))
     }
 
-    /// Any element of an array.
-    pub(super) fn item(&self) -> Found<'s> {
+    /// Any element of an array. Texts have characters, and maps may have numbers as names, but nobody iterates over these.
+    pub(super) fn item(&self, iterated: bool) -> Found<'s> {
         self.part(|kind, schema| match kind {
             "array" if schema.contains_key("prefixItems") => Part::Unknown,
             "array" => schema.get("items").map_or(Part::Unknown, Part::Schema),
-            "string" => Part::Unknown,
+            "string" if !iterated => Part::Unknown,
+            "object" if !iterated && !matches!(property_of_object(schema, "0"), Part::None) => Part::Unknown,
             _ => Part::None,
         })
     }
@@ -202,7 +203,7 @@ impl<'s> Shape<'s> {
     /// An element or a property whose key is not known.
     pub(super) fn computed(&self) -> Found<'s> {
         let is_array = |schema: &&JsonObject| kinds(schema).is_some_and(|kinds| kinds == ["array"]);
-        if self.options.iter().all(is_array) { self.item() } else { Found::Unknown }
+        if self.options.iter().all(is_array) { self.item(false) } else { Found::Unknown }
     }
 
     /// The properties of objects.

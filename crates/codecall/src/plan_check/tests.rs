@@ -9,10 +9,10 @@ use gatewright_agentscript::{
 use gatewright_core::{ToolEntry, rmcp::model::JsonObject};
 use serde_json::{Value, json};
 
-use super::{Named, Tools, judge};
+use super::{Named, READ_REFUSED, Tools, judge};
 use crate::{
     examples::testing::{entries, fixtures},
-    shapes::{ResultShape, declared::declared},
+    shapes::{ResultShape, TextKind, declared::declared},
 };
 
 fn facts(script: &str) -> PlanFacts {
@@ -51,9 +51,13 @@ async fn tools() -> Vec<Arc<ToolEntry>> {
 }
 
 async fn verdict(script: &str) -> PlanVerdict {
+    judged(script, false).await
+}
+
+async fn judged(script: &str, is_rehearsal: bool) -> PlanVerdict {
     let entries = tools().await;
     let facts = facts(script);
-    judge(&facts, &named(&entries, &facts))
+    judge(&facts, &named(&entries, &facts), is_rehearsal)
 }
 
 fn named(entries: &[Arc<ToolEntry>], facts: &PlanFacts) -> Tools {
@@ -76,7 +80,8 @@ fn named(entries: &[Arc<ToolEntry>], facts: &PlanFacts) -> Tools {
 async fn refusal(script: &str) -> Option<(String, String)> {
     let refusal = verdict(script).await.refusal?;
     assert!(refusal.message.ends_with("no tool was called"), "{}", refusal.message);
-    let message = refusal.message.replace(". The plan was checked before it ran: no tool was called", "");
+    let (message, _) = refusal.message.split_once(" The plan was checked before it ran").unwrap();
+    let message = message.trim_end_matches('.').to_owned();
     let place = script[refusal.at as usize..].split([',', ' ', ')', ':']).next().unwrap().to_owned();
     Some((place, message))
 }
@@ -246,7 +251,8 @@ async fn reads_of_what_a_result_does_not_have_are_warned_of_with_what_it_has() {
         (
             "return r.nextCursor.value",
             "value",
-            "`nextCursor` of the result of `a:list` is a string and has no `value`",
+            "`nextCursor` of the result of `a:list` is a string and has no `value`; parse it with `JSON.parse` if it is JSON, or take it apart with \
+             `split` or `matchAll`",
         ),
         (
             "return r.byId.x.emial",
@@ -299,8 +305,100 @@ async fn reads_that_may_be_right_are_not_warned_of() {
         "return r.items.with(0, { n: 1 })[0].n",
         "r.items.push({ n: 1 }); return r.items.find((x) => x.n).n",
         "const l = r.items.map((x) => x); l.unshift({ n: 1 }); return l[0].n",
+        "const l = [...r.items]; l[0] = { n: 1 }; return l.map((x) => x.n)",
+        "return [...r.nextCursor].map((c) => c.charCodeAt(0)) + r.nextCursor[0] + r.nextCursor.at(-1)",
+        "return r.byId[7].email",
     ] {
         assert_eq!(warnings(&format!("{list}{rest}")).await, [], "{rest}");
+    }
+}
+
+#[tokio::test]
+async fn a_rehearsal_is_refused_for_a_read_of_what_a_declared_result_does_not_have() {
+    let list = "const r = await callTool('a:list', {}); ";
+    for (rest, start) in [
+        ("return r.itmes", "the result of `a:list` has no `itmes`; did you mean `items`? A dry run"),
+        ("return r.items.map((x) => x.phone)", "`items[]` of the result of `a:list` has no `phone`; it has"),
+        (
+            "return r.nextCursor.map((x) => x)",
+            "`nextCursor` of the result of `a:list` is a string and has no `map`; ",
+        ),
+        ("try { return r.itmes.length } catch { return 0 }", "the result of `a:list` has no `itmes`"),
+    ] {
+        let script = format!("{list}{rest}");
+        let refusal = judged(&script, true).await.refusal.unwrap_or_else(|| panic!("accepted: {rest}"));
+        assert_eq!((&*refusal.tool_name, &*refusal.code), ("a:list", "VALIDATION_ERROR"));
+        assert!(refusal.message.starts_with(start), "{}", refusal.message);
+        let run = verdict(&script).await;
+        assert_eq!((run.refusal, run.warnings.len()), (None, 1), "a run is warned: {rest}");
+    }
+    for rest in
+        ["return r.itmes ?? []", "return r.itmes?.length", "for (const c of r.nextCursor) console.log(c)"]
+    {
+        let verdict = judged(&format!("{list}{rest}"), true).await;
+        assert_eq!((verdict.refusal, verdict.warnings.len()), (None, 1), "it may be meant: {rest}");
+    }
+    let both = format!("{list}await callTool('a:chart', {{ path: r.itmes }}); return r.users");
+    let verdict = judged(&both, true).await;
+    assert!(verdict.refusal.unwrap().message.contains("`chart_type` is missing"), "a call comes first");
+    assert_eq!(verdict.warnings.len(), 2);
+}
+
+#[tokio::test]
+async fn a_text_that_is_treated_as_an_array_or_an_object_is_warned_of_with_the_way_to_read_it() {
+    const PARSE: &str =
+        "parse it with `JSON.parse` if it is JSON, or take it apart with `split` or `matchAll`";
+    const WALKED: &str = "iterating over it gives characters";
+    let entries = tools().await;
+    let schema: Arc<JsonObject> = Arc::new(serde_json::from_value(json!({"type": "string"})).unwrap());
+    let found = |rest: &str, observed, text| {
+        let entry = entries.iter().find(|entry| &*entry.local_name == "free").unwrap().clone();
+        let shape = Some(ResultShape { schema: schema.clone(), observed, text });
+        let tools = Tools::from([("a:free".to_owned(), Named::Tool { entry, shape })]);
+        let facts = facts(&format!("const r = await callTool('a:free', {{}}); {rest}"));
+        let verdict = judge(&facts, &tools, true);
+        let refused = verdict.refusal.map(|refusal| refusal.message);
+        let warnings = verdict.warnings.into_iter().map(|warning| warning.message);
+        refused.into_iter().chain(warnings).collect::<Vec<_>>()
+    };
+    for (rest, observed, text, rest_of_message) in [
+        (
+            "for (const x of r) console.log(x.id)",
+            Some(1),
+            Some(TextKind::Json),
+            format!("was a string in the one answer seen and {WALKED}; parse it with `JSON.parse`"),
+        ),
+        (
+            "return r.map((x) => x.id)",
+            Some(2),
+            Some(TextKind::Python),
+            "was a string in 2 answers seen and has no `map`; it is a Python literal: find values in it with `matchAll`".to_owned(),
+        ),
+        (
+            "const [first] = r; return first.id",
+            Some(4),
+            Some(TextKind::Csv),
+            format!("was a string in 4 answers seen and {WALKED}; it is CSV: split it into lines with `split`"),
+        ),
+        ("return r.id", Some(3), None, format!("was a string in 3 answers seen and has no `id`; {PARSE}")),
+        ("for (const x of r) console.log(x)", None, None, format!("is a string and {WALKED}; {PARSE}")),
+        (
+            "return r.filter(Boolean)",
+            None,
+            None,
+            format!("is a string and has no `filter`; {PARSE}. {READ_REFUSED}"),
+        ),
+    ] {
+        let message = format!("the result of `a:free` {rest_of_message}");
+        assert_eq!(found(rest, observed, text), [message], "{rest}");
+    }
+    assert!(found("return r.id", Some(2), None).is_empty(), "two answers say little of others");
+    for rest in [
+        "return r.split('x').map((line) => line.trim())",
+        "return JSON.parse(r).id",
+        "return r.length + r[0] + r.at(-1)",
+    ] {
+        assert!(found(rest, None, Some(TextKind::Json)).is_empty(), "{rest}");
     }
 }
 
@@ -334,7 +432,10 @@ async fn observed_shapes_are_spoken_of_as_observed() {
         let entry = entries.iter().find(|entry| &*entry.local_name == "free").unwrap().clone();
         let shape = Some(ResultShape { schema: schema.clone(), observed: Some(answers), text: None });
         let tools = Tools::from([("a:free".to_owned(), Named::Tool { entry, shape })]);
-        let warnings = judge(&facts(script), &tools).warnings;
+        // No rehearsal is refused for what was only observed.
+        let verdict = judge(&facts(script), &tools, true);
+        assert_eq!(verdict.refusal, None);
+        let warnings = verdict.warnings;
         warnings.into_iter().map(|warning| warning.message).collect::<Vec<_>>()
     };
     assert_eq!(
@@ -370,7 +471,7 @@ async fn generated_examples_are_neither_refused_nor_warned_of() {
                 let shape = declared(&entry);
                 (call.name.clone(), Named::Tool { entry, shape })
             });
-            let verdict = judge(&facts, &tools.collect());
+            let verdict = judge(&facts, &tools.collect(), true);
             assert_eq!(verdict, PlanVerdict::default(), "{}", example.code);
             assert_eq!(facts.notes, [], "{}", example.code);
             checked += facts.calls.len();
@@ -387,6 +488,7 @@ async fn facts_that_a_worker_invents_are_survived() {
         part: Part::Property(name.to_owned()),
         at: u32::MAX,
         tentative: false,
+        iterated: false,
     };
     let name = "a:list".to_owned();
     let call = CallSite {
@@ -410,7 +512,7 @@ async fn facts_that_a_worker_invents_are_survived() {
         discarded: Some(u32::MAX),
         notes: Vec::new(),
     };
-    let verdict = judge(&facts, &named(&entries, &facts));
+    let verdict = judge(&facts, &named(&entries, &facts), false);
     assert_eq!(verdict.warnings.len(), 1);
     let message = &verdict.warnings[0].message;
     assert!(message.len() < 1_000 && !message.contains('\u{1b}'), "{message}");
@@ -422,7 +524,7 @@ async fn names_of_servers_are_shown_without_what_could_mislead() {
         "type": "object", "properties": {"na\u{1b}[2Jme\u{202e}`": {"type": "string"}}}}]))
     .await;
     let facts = facts("const r = await callTool('a:odd', {}); return r.name");
-    let verdict = judge(&facts, &named(&entries, &facts));
+    let verdict = judge(&facts, &named(&entries, &facts), false);
     let message = &verdict.warnings[0].message;
     assert!(!message.contains(['\u{1b}', '\u{202e}']) && message.matches('`').count() == 6, "{message}");
 }

@@ -6,6 +6,8 @@ use crate::declare::misleads;
 const LONGEST: usize = 80;
 /// Least likeness of a name that is suggested.
 const ENOUGH: f64 = 0.85;
+/// ... of which letters are in the same order and place.
+const ENOUGH_IN_PLACE: f64 = 0.6;
 /// Longest name that is compared, in bytes: time grows with the product of the lengths.
 const COMPARED: usize = 100;
 /// Most names that one name is compared with.
@@ -38,10 +40,19 @@ pub(super) fn nearest<'n>(name: &str, names: impl Iterator<Item = &'n str>) -> O
     names
         .take(MOST_COMPARED)
         .filter(near)
-        .map(|other| (strsim::jaro_winkler(&wanted, &plain(other)), other))
+        .map(|other| (likeness(&wanted, &plain(other)), other))
         .filter(|(likeness, _)| *likeness >= ENOUGH)
         .max_by(|a, b| a.0.total_cmp(&b.0).then_with(|| b.1.cmp(a.1)))
         .map(|(_, other)| other)
+}
+
+/// The likeness of two names. Beginnings alone make none, such as those of `customer` and `cursor`, unless one name is the beginning of the other.
+fn likeness(wanted: &str, other: &str) -> f64 {
+    let is_whole = wanted.starts_with(other) || other.starts_with(wanted);
+    if !is_whole && strsim::normalized_damerau_levenshtein(wanted, other) < ENOUGH_IN_PLACE {
+        return 0.0;
+    }
+    strsim::jaro_winkler(wanted, other)
 }
 
 /// Names as a list, in backticks.
@@ -74,6 +85,8 @@ mod tests {
         assert_eq!(near("next_cursor"), Some("nextCursor"));
         assert_eq!(near("item"), Some("items"));
         assert_eq!(near("users"), None);
+        assert_eq!(nearest("customer", ["cursor", "limit"].into_iter()), None);
+        assert_eq!(nearest("repo", ["repository", "owner"].into_iter()), Some("repository"));
         assert_eq!(near(&"items".repeat(1_000)), None);
     }
 }

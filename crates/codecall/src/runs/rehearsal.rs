@@ -75,6 +75,8 @@ struct Listed {
     more: usize,
     /// Calls with assumed answers, of all.
     assumed: usize,
+    /// The check refused the plan, or one that it calls.
+    is_refused: bool,
 }
 
 /// A call in the list; it counts as made until something else is noted.
@@ -222,22 +224,29 @@ impl Rehearsal {
         Entry { rehearsal: self, at, arguments: arguments.map(shown) }
     }
 
+    /// Notes that the check refused the plan, or one that it calls.
+    pub(crate) fn refuse(&self) {
+        self.listed().is_refused = true;
+    }
+
     fn listed(&self) -> MutexGuard<'_, Listed> {
         self.listed.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The report, as the reply has it.
     pub(crate) fn report(&self) -> Value {
-        let (calls, more, not_made) = {
+        let (calls, more, not_made, is_refused) = {
             let listed = self.listed();
-            (listed.calls.clone(), listed.more, listed.assumed)
+            (listed.calls.clone(), listed.more, listed.assumed, listed.is_refused)
         };
-        let note = if not_made == 0 {
+        let note = if is_refused {
+            "the plan, or one that it calls, was refused before its first call"
+        } else if not_made == 0 {
             "every call was made, or failed as it would"
         } else {
             "calls with answerFrom were checked, and their answers are assumed; what follows them, and the result, rests on that"
         };
-        let mut report = json!({"calls": calls, "assumed": not_made, "certain": not_made == 0, "note": note});
+        let mut report = json!({"calls": calls, "assumed": not_made, "certain": not_made == 0 && !is_refused, "note": note});
         if more > 0 {
             report["more"] = more.into();
         }

@@ -100,3 +100,31 @@ async fn an_offline_rehearsal_calls_nothing_and_bad_arguments_fail_as_they_would
     let refused = ada.body("codecall:execute", json!({"script": "return 1", "dryRun": "online"})).await;
     assert_eq!(refused["error"]["code"], "VALIDATION_ERROR", "{refused}");
 }
+
+#[tokio::test]
+async fn a_rehearsal_that_reads_what_a_declared_result_does_not_have_is_refused_before_its_first_call() {
+    let (served, reads, effects) = desk().await;
+    let ada = served.client("ada").await;
+    let script =
+        "await callTool('app:list', {}); const r = await callTool('app:refund', {id: 7}); return r.stat";
+    let body = ada.body("codecall:execute", json!({"script": script, "dryRun": true})).await;
+    assert_eq!(
+        (&body["status"], &body["error"]["toolName"]),
+        (&json!("tool_error"), &json!("app:refund")),
+        "{body}"
+    );
+    let message = body["error"]["message"].as_str().unwrap();
+    assert!(
+        message.starts_with("the result of `app:refund` has no `stat`; did you mean `state`? A dry run"),
+        "{body}"
+    );
+    assert_eq!(body["error"]["location"], json!({"line": 1, "column": 91}));
+    assert_eq!((&body["dryRun"]["calls"], &body["dryRun"]["certain"]), (&json!([]), &json!(false)));
+    assert_eq!((reads.load(Ordering::SeqCst), effects.load(Ordering::SeqCst)), (0, 0));
+    // A run is warned, and so is a rehearsal that provides for the absence.
+    let run = ada.body("codecall:execute", json!({"script": script})).await;
+    assert_eq!((&run["status"], run["warnings"].as_array().unwrap().len()), (&json!("ok"), 1), "{run}");
+    let careful = script.replace("r.stat", "r.stat ?? 'none'");
+    let body = ada.body("codecall:execute", json!({"script": careful, "dryRun": true})).await;
+    assert_eq!((&body["status"], &body["result"]), (&json!("ok"), &json!("none")), "{body}");
+}

@@ -281,3 +281,47 @@ async fn types_name_the_format_of_texts_that_scripts_have_to_parse() {
     let found = ada.body("codecall:search", json!({"query": "tables"})).await;
     assert!(found["tools"][0]["result"].as_str().unwrap().contains("Python literal"), "{found}");
 }
+
+#[tokio::test]
+async fn a_first_plan_that_misreads_a_result_of_unknown_shape_is_told_so_with_its_answer() {
+    let served = Served::new(
+        json!({}),
+        [
+            Fixture::new(
+                "list",
+                [structured(json!({"items": [{"id": 1}]})), structured(json!({"items": []}))],
+            ),
+            Fixture::new("tables", [text("[{'name': 'customers'}]")]),
+        ],
+    )
+    .await;
+    let ada = served.client("ada").await;
+    let run = async |script: &str| ada.body("codecall:execute", json!({"script": script})).await;
+    let careful = run("const r = await callTool('app:list', {}); return r.rows ?? r.items").await;
+    assert_eq!((&careful["status"], careful.get("warnings")), (&json!("ok"), None), "{careful}");
+    let fresh =
+        Served::new(json!({}), [Fixture::new("list", [structured(json!({"items": [{"id": 1}]}))])]).await;
+    let bob = fresh.client("bob").await;
+    let body = bob.body(
+        "codecall:execute",
+        json!({"script": "const r = await callTool('app:list', {});\nreturn r.rows"}),
+    );
+    let body = body.await;
+    assert_eq!((&body["status"], &body["result"]), (&json!("ok"), &json!(null)), "{body}");
+    assert_eq!(
+        body["warnings"],
+        json!([{"message": "`rows` was not in the one answer seen of the result of `app:list`; it has `items`",
+            "location": {"line": 2, "column": 10}}])
+    );
+    let body =
+        run("for (const table of await callTool('app:tables', {})) console.log(table.name); return 1").await;
+    let message = body["warnings"][0]["message"].as_str().unwrap();
+    assert!(message.contains("iterating over it gives characters; it is a Python literal"), "{body}");
+    // Known by now: the check of the plan says it, once.
+    let body = run("return (await callTool('app:tables', {})).map((table) => table.name)").await;
+    assert_eq!(
+        (&body["status"], body["warnings"].as_array().unwrap().len()),
+        (&json!("runtime_error"), 1),
+        "{body}"
+    );
+}

@@ -72,6 +72,7 @@ impl Record {
         if let (Err(RunError::ToolError { location, .. }), Some(at)) = (&mut result, self.refused_at) {
             *location = Some(locate(source, at));
         }
+        self.warnings.extend(self.host.hindsight());
         let now = self.elapsed_ms();
         for call in self.calls.iter_mut().filter(|call| call.status == CallStatus::Open) {
             call.duration_ms = now - call.started_ms;
