@@ -3,7 +3,7 @@
 use std::{collections::HashSet, sync::Arc};
 
 use gatewright_agentscript::excerpt;
-use gatewright_core::{Caller, ToolEntry, UsageExample, View, off_thread};
+use gatewright_core::{Caller, ToolEntry, UsageExample, View, off_thread, rmcp::model::JsonObject};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
@@ -58,7 +58,7 @@ impl CodeCall {
 
     /// Up to five examples of the use of `tool` in a script: those of its author, then ones made from its schema.
     pub fn usage_examples(&self, tool: &ToolEntry) -> Vec<UsageExample> {
-        examples::of(tool)
+        examples::of(tool, None)
     }
 }
 
@@ -69,7 +69,11 @@ fn body(input: DescribeInput, view: &View, settings: &Settings, shapes: &Shapes,
     let names = input.tool_names.iter().map(|name| excerpt::name(name).into_owned());
     for name in names.filter(|name| asked.insert(name.clone())) {
         match view.shows(&name).filter(|tool| settings.config.mode.in_code(tool)) {
-            Some(tool) => tools.push((tool, shapes.result_shape(tool, caller))),
+            Some(tool) => tools.push(Described {
+                tool,
+                result: shapes.result_shape(tool, caller),
+                input: shapes.observed_input(tool, caller),
+            }),
             None => match view.unavailable_owner(&name).filter(|_| !meta_tools::is_meta_tool(&name)) {
                 Some(app) => {
                     let message = settings.sanitizer.text(&app.to_string()).into_owned();
@@ -82,8 +86,7 @@ fn body(input: DescribeInput, view: &View, settings: &Settings, shapes: &Shapes,
     let mut body = match input.detail {
         Detail::Types => json!({"types": types(&tools)}),
         Detail::Full => {
-            let tools = tools.iter().map(|(tool, shape)| described(tool, shape.as_ref()));
-            json!({"tools": tools.collect::<Vec<_>>()})
+            json!({"tools": tools.iter().map(Described::in_full).collect::<Vec<_>>()})
         }
     };
     let in_code = |tool: &ToolEntry| settings.config.mode.in_code(tool);
@@ -102,33 +105,45 @@ fn body(input: DescribeInput, view: &View, settings: &Settings, shapes: &Shapes,
     body
 }
 
-fn types(tools: &[(&Arc<ToolEntry>, Option<ResultShape>)]) -> String {
-    let declared = tools.iter().map(|(tool, result)| Declared {
+/// A tool to describe.
+struct Described<'v> {
+    tool: &'v Arc<ToolEntry>,
+    /// The shape of its results.
+    result: Option<ResultShape>,
+    /// The input schema with the types of accepted inputs, where it leaves them open.
+    input: Option<JsonObject>,
+}
+
+fn types(tools: &[Described<'_>]) -> String {
+    let declared = tools.iter().map(|Described { tool, result, input }| Declared {
         tool,
         result: result.as_ref(),
-        example: examples::call_worth_showing(tool),
+        example: examples::call_worth_showing(tool, input.as_ref()),
     });
     declare::declarations(&declared.collect::<Vec<_>>())
 }
 
-fn described(tool: &ToolEntry, shape: Option<&ResultShape>) -> Value {
-    let mut described = json!({
-        "name": tool.tool.name,
-        "appId": *tool.app_id,
-        "description": tool.description(),
-        "inputSchema": tool.input_schema(),
-        "outputSchema": tool.tool.output_schema,
-        "annotations": hints::annotations(tool),
-        "usageExamples": examples::of(tool),
-    });
-    declare::clean_descriptions(&mut described);
-    if let Some(ResultShape { schema, observed: Some(answers), .. }) = shape {
-        described["observedOutput"] = json!({"schema": schema, "answers": answers});
+impl Described<'_> {
+    fn in_full(&self) -> Value {
+        let Self { tool, result, input } = self;
+        let mut described = json!({
+            "name": tool.tool.name,
+            "appId": *tool.app_id,
+            "description": tool.description(),
+            "inputSchema": tool.input_schema(),
+            "outputSchema": tool.tool.output_schema,
+            "annotations": hints::annotations(tool),
+            "usageExamples": examples::of(tool, input.as_ref()),
+        });
+        declare::clean_descriptions(&mut described);
+        if let Some(ResultShape { schema, observed: Some(answers), .. }) = result {
+            described["observedOutput"] = json!({"schema": schema, "answers": answers});
+        }
+        if let Some(kind) = result.as_ref().and_then(|shape| shape.text) {
+            described["observedText"] = kind.name().into();
+        }
+        described
     }
-    if let Some(kind) = shape.and_then(|shape| shape.text) {
-        described["observedText"] = kind.name().into();
-    }
-    described
 }
 
 /// The result of `getTool`: name, description, input and output schemas, and the declaration.

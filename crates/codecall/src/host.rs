@@ -29,7 +29,7 @@ use crate::{
     results::{Handles, Kept, KeptResults, Room, answer_weight, reading_weight},
     runs::{Questions, Rehearsal, RunJournal, RunStart, waited_for},
     sent::{SentTexts, clean},
-    shapes::{Shapes, reading::Read, restore_numbers},
+    shapes::{SentInput, Shapes, reading::Read, restore_numbers},
     unwrap::{Failure, ToolValue},
 };
 
@@ -176,7 +176,15 @@ impl ScriptHost {
             Some(rehearsal) => {
                 self.rehearse(rehearsal, &call.name, call.index, &tool, arguments, paged).await
             }
-            None => self.make(call.index, &call.name, call.resumed.as_ref(), &tool, arguments, paged).await,
+            None => {
+                let sent_input = self.shapes.sent_input(&tool, &self.caller, &arguments);
+                let answer =
+                    self.make(call.index, &call.name, call.resumed.as_ref(), &tool, arguments, paged).await;
+                if matches!(answer, Ok(ToolAnswer::Value(_) | ToolAnswer::Kept { .. })) {
+                    sent_input.into_iter().for_each(SentInput::accepted);
+                }
+                answer
+            }
         };
         if let Some(failure) = paged.and_then(|pages| pages.ended()) {
             return Err(failure);

@@ -18,7 +18,7 @@ use crate::{
     meta_tools,
     results::{Blocks, json_len},
     sent::{SentTexts, clean},
-    shapes::restore_numbers,
+    shapes::{SentInput, restore_numbers},
     tool_result::answer,
     unwrap::{Failure, ToolValue},
 };
@@ -52,6 +52,7 @@ impl CodeCall {
             Err(failure) => return answer(self.invoke_error(&failure, &sent)).into(),
         };
         restore_numbers(&mut input.input, tool.input_schema());
+        let sent_input = self.shapes.sent_input(&tool, caller, &input.input);
         let mut params = CallToolRequestParams::new(input.tool).with_arguments(input.input);
         params.meta = outer.meta;
         params.input_responses = outer.input_responses;
@@ -69,6 +70,7 @@ impl CodeCall {
         let value = ToolValue::of(answered, reading, |block| Ok(blocks.add(block))).await;
         match value {
             ToolValue::Ok(read) => {
+                sent_input.into_iter().for_each(SentInput::accepted);
                 let most = self.settings().limits.host_bytes;
                 // In one step: values that wait for the next one would add up.
                 let reply = move || {

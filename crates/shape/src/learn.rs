@@ -23,6 +23,13 @@ impl Shape {
         learner.value(&mut self.root, value, 0);
         self.nodes = learner.nodes;
     }
+
+    /// Adds an object of these members.
+    pub fn learn_members(&mut self, members: &Map<String, Value>, witness: Witness, work: usize) {
+        let mut learner = Learner { nodes: self.nodes, work, witness };
+        learner.object(&mut self.root, members, 0);
+        self.nodes = learner.nodes;
+    }
 }
 
 struct Learner {

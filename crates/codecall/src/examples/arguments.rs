@@ -34,9 +34,12 @@ const STEPS_OF_READING: u64 = 100_000;
 /// Items that an array is filled with to reach its `minItems`.
 const MOST_ITEMS: u64 = 8;
 
-/// The required arguments with values that the schema accepts; `None` when none can be made.
-pub(super) fn fitting(tool: &ToolEntry) -> Option<Value> {
-    let root = tool.input_schema();
+/// The required arguments, made by the schema `observed` or else by the tool's own, with values that the latter accepts; `None` when none can be made.
+pub(super) fn fitting(tool: &ToolEntry, observed: Option<&JsonObject>) -> Option<Value> {
+    observed.and_then(|root| made_by(tool, root)).or_else(|| made_by(tool, tool.input_schema()))
+}
+
+fn made_by(tool: &ToolEntry, root: &JsonObject) -> Option<Value> {
     let own = root.get("examples").and_then(|examples| examples.get(0));
     let own = own.filter(|own| is_within(own, ROOM)).cloned();
     let filled = [false, true].into_iter().flat_map(|more| (0..BRANCHES).map(move |branch| (branch, more)));

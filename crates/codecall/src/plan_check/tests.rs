@@ -463,7 +463,7 @@ async fn generated_examples_are_neither_refused_nor_warned_of() {
     let entries = fixtures().await;
     let mut checked = 0;
     for entry in &entries {
-        for example in crate::examples::of(entry) {
+        for example in crate::examples::of(entry, None) {
             let facts = facts(&example.code);
             let tools = facts.calls.iter().map(|call| {
                 let entry =

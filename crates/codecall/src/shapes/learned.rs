@@ -75,6 +75,20 @@ impl Shapes {
         self.is_on.load(Ordering::Relaxed)
     }
 
+    pub(super) fn is_shared(&self) -> bool {
+        self.is_shared.load(Ordering::Relaxed)
+    }
+
+    /// The slot of `tool` for those who share it with `caller`.
+    pub(super) fn slot_of(&self, tool: &ToolEntry, caller: &Caller) -> Arc<Slot> {
+        self.slot(&Key::of(tool, caller))
+    }
+
+    /// The same, if something may have been learned of the tool.
+    pub(super) fn slot_if_known(&self, tool: &ToolEntry, caller: &Caller) -> Option<Arc<Slot>> {
+        self.known(&Key::of(tool, caller))
+    }
+
     /// Keeps what is learned from now on for other instances.
     pub(super) fn set_shared(&self) {
         self.is_shared.store(true, Ordering::Relaxed);
@@ -82,7 +96,7 @@ impl Shapes {
 
     /// The reading of the answers of `tool` to `caller`.
     pub(crate) fn reading(&self, tool: &ToolEntry, caller: &Caller) -> Reading {
-        let texts = || self.known(&Key::of(tool, caller)).map(|slot| slot.texts_for(witness(caller)));
+        let texts = || self.slot_if_known(tool, caller).map(|slot| slot.texts_for(witness(caller)));
         Reading::of(tool, || texts().unwrap_or_default())
     }
 
@@ -105,7 +119,7 @@ impl Shapes {
 
     /// Notes that other instances may know the shape of `key`.
     fn want(&self, key: Key) {
-        if self.is_shared.load(Ordering::Relaxed) && self.is_on() {
+        if self.is_shared() && self.is_on() {
             let mut wanted = self.wanted.lock().unwrap_or_else(PoisonError::into_inner);
             if wanted.len() < MOST_WANTED {
                 wanted.insert(key);
@@ -162,12 +176,12 @@ impl Shapes {
             _ => None,
         };
         if let Some(text) = text.filter(|text| text.len() <= bounds.bytes) {
-            slot.lock().count_kind(text, self.is_shared.load(Ordering::Relaxed));
+            slot.lock().count_kind(text, self.is_shared());
         }
     }
 
     fn look(&self, slot: &Slot, result: &CallToolResult, witness: Witness, bounds: Bounds) {
-        let to_share = self.is_shared.load(Ordering::Relaxed);
+        let to_share = self.is_shared();
         let reading = Reading::after(slot.texts_for(witness));
         let mut learned = slot.lock();
         if let Some(value) = &result.structured_content {
@@ -212,7 +226,7 @@ impl ResultListener for Shapes {
 }
 
 /// The witness that `caller` is: the same for all clients of a subject, in any process.
-fn witness(caller: &Caller) -> Witness {
+pub(super) fn witness(caller: &Caller) -> Witness {
     Witness::new(BuildHasherDefault::<DefaultHasher>::default().hash_one(&*caller.principal().subject))
 }
 

@@ -1,6 +1,6 @@
 //! Shapes of results: what a tool's output schema says of the value that scripts get, and what is learned from answers.
 //!
-//! `declared` reads output schemas, `reading` turns an answer into the value, `learned` keeps the shapes of all tools, `slot` that of one, `text_kind` the formats of texts, and `sharing`
+//! `declared` reads output schemas, `inputs` keeps the types of arguments, `reading` turns an answer into the value, `learned` keeps the shapes of all tools, `slot` that of one, `text_kind` the formats of texts, and `sharing`
 //! passes them between instances. The shapes
 //! themselves are in `gatewright_shape`.
 
@@ -9,6 +9,7 @@ use std::sync::Arc;
 use gatewright_core::rmcp::model::JsonObject;
 
 pub(crate) mod declared;
+mod inputs;
 mod learned;
 pub(crate) mod reading;
 mod restore;
@@ -16,6 +17,7 @@ mod sharing;
 mod slot;
 pub(crate) mod text_kind;
 
+pub(crate) use inputs::SentInput;
 pub(crate) use learned::Shapes;
 pub(crate) use restore::restore_numbers;
 pub(crate) use sharing::Sharing;

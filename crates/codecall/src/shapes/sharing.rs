@@ -132,7 +132,7 @@ impl Rounds {
                 None => return Ok(()),
             };
             let fresh = slot.lock().take_fresh();
-            if fresh.answers == 0 {
+            if fresh.is_empty() {
                 shared.into_iter().for_each(|shared| slot.take_over(shared));
                 return Ok(());
             }

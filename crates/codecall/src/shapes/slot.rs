@@ -5,6 +5,7 @@ use std::sync::{
     atomic::{AtomicU64, Ordering},
 };
 
+use gatewright_core::rmcp::model::JsonObject;
 use gatewright_shape::{Shape, Witness};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -45,6 +46,8 @@ struct OneCaller {
 #[derive(Debug, Default)]
 pub(super) struct Slot {
     answers: AtomicU64,
+    /// Inputs that could be looked at.
+    inputs: AtomicU64,
     used: AtomicU64,
     callers: Mutex<Vec<OneCaller>>,
     learned: Mutex<Both>,
@@ -72,6 +75,9 @@ pub(super) struct Learned {
     /// Texts that scripts get as text.
     #[serde(rename = "k", default)]
     pub(super) kinds: TextKinds,
+    /// Inputs that the tool accepted, where its schema leaves their types open.
+    #[serde(rename = "i", default)]
+    inputs: Shape,
 }
 
 impl Learned {
@@ -85,6 +91,12 @@ impl Learned {
         self.shape.merge(other.shape);
         self.answers = self.answers.saturating_add(other.answers);
         self.kinds.add(other.kinds);
+        self.inputs.merge(other.inputs);
+    }
+
+    /// Returns `true` if nothing was learned.
+    pub(super) fn is_empty(&self) -> bool {
+        self.answers == 0 && self.inputs.is_empty()
     }
 }
 
@@ -134,6 +146,19 @@ impl Both {
         }
     }
 
+    /// Adds the shape of an input that the tool accepted.
+    pub(super) fn learn_input(&mut self, input: Shape, to_share: bool) {
+        if to_share {
+            self.fresh.inputs.merge(input.clone());
+        }
+        self.all.inputs.merge(input);
+    }
+
+    /// The schema of inputs that the tool accepted, with the names that `witness` may see; `None` if none was learned.
+    pub(super) fn input_schema(&self, witness: Witness) -> Option<JsonObject> {
+        (!self.all.inputs.is_empty()).then(|| self.all.inputs.schema(witness))
+    }
+
     /// Takes what other instances do not know yet.
     pub(super) fn take_fresh(&mut self) -> Learned {
         std::mem::take(&mut self.fresh)
@@ -152,7 +177,7 @@ impl Both {
 
     /// Returns `true` if something has not been shared yet.
     pub(super) fn has_fresh(&self) -> bool {
-        self.fresh.answers > 0
+        !self.fresh.is_empty()
     }
 }
 
@@ -164,6 +189,12 @@ impl Slot {
             return Some(EARLY);
         }
         nth.is_multiple_of(SAMPLE).then_some(LATER)
+    }
+
+    /// Returns `true` if the next input is to be looked at.
+    pub(super) fn looks_at_next_input(&self) -> bool {
+        let nth = self.inputs.fetch_add(1, Ordering::Relaxed);
+        nth < FIRST || nth.is_multiple_of(SAMPLE)
     }
 
     /// Returns `true` for the first answers to a caller.

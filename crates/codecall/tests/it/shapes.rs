@@ -1,8 +1,10 @@
 //! Shapes of results: learned from answers, the same for scripts, `invoke` and direct calls.
 
+use gatewright_core::rmcp::model::CallToolResult;
+use gatewright_testing::ToolServer;
 use serde_json::{Map, Value, json};
 
-use super::support::{Fixture, Served, structured, text};
+use super::support::{Client, Fixture, Served, structured, text};
 
 #[tokio::test]
 async fn a_shape_is_learned_from_direct_calls_invocations_and_scripts() {
@@ -280,6 +282,52 @@ async fn types_name_the_format_of_texts_that_scripts_have_to_parse() {
     assert_eq!(ada.body("codecall:describe", input).await["tools"][0]["observedText"], "JSON text");
     let found = ada.body("codecall:search", json!({"query": "tables"})).await;
     assert!(found["tools"][0]["result"].as_str().unwrap().contains("Python literal"), "{found}");
+}
+
+#[tokio::test]
+async fn examples_have_the_types_of_inputs_that_were_accepted_and_no_values() {
+    let tools = json!([
+        {"name": "find", "inputSchema": {"type": "object", "required": ["filter"], "properties": {"filter": {"type": "object"}}}},
+        {"name": "run", "inputSchema": {"type": "object"}},
+    ]);
+    let server = ToolServer::new(tools, |call, _| async move {
+        let fails = call.arguments.is_some_and(|input| input.contains_key("wrong"));
+        Ok(if fails {
+            CallToolResult::error(Vec::new())
+        } else {
+            CallToolResult::structured(json!({"n": 1}))
+        })
+    });
+    let served = Served::over(json!({}), server).await;
+    let (ada, bob) = (served.client("ada").await, served.client("bob").await);
+    let described = async |client: &Client, tool: &str| {
+        let names = json!([format!("app:{tool}")]);
+        let full = client.body("codecall:describe", json!({"toolNames": names})).await;
+        let types = client.body("codecall:describe", json!({"toolNames": names, "detail": "types"})).await;
+        (full["tools"][0]["usageExamples"].to_string(), types["types"].as_str().unwrap().to_owned())
+    };
+    assert!(described(&ada, "find").await.0.contains("{\\\"filter\\\":{}}"));
+    let input = json!({"filter": {"email": "nightfall@acme.example", "limit": 7}});
+    ada.body("codecall:invoke", json!({"tool": "app:find", "input": input})).await;
+    ada.run("return await callTool('app:run', {title: 'S3CRET', when: ['S3CRET']})").await;
+    ada.body("codecall:invoke", json!({"tool": "app:run", "input": {"wrong": "S3CRET"}})).await;
+    let (full, types) = described(&ada, "find").await;
+    for shown in [&full, &types] {
+        assert!(shown.contains("ada@example.com") && shown.contains("limit"), "{shown}");
+        assert!(!shown.contains("nightfall") && !shown.contains('7'), "{shown}");
+    }
+    assert_eq!(types.matches("// e.g. callTool(").count(), 1, "{types}");
+    let (full, types) = described(&ada, "run").await;
+    assert!(full.contains("title") && full.contains("when") && types.contains("// e.g. "), "{full} {types}");
+    assert!(!full.contains("wrong") && !full.contains("S3CRET"), "{full}");
+    // Names of one caller's input are not shown to another.
+    for tool in ["find", "run"] {
+        let (full, types) = described(&bob, tool).await;
+        assert!(
+            !full.contains("limit") && !types.contains("email") && !full.contains("title"),
+            "{full} {types}"
+        );
+    }
 }
 
 #[tokio::test]
