@@ -191,7 +191,7 @@ impl ScriptHost {
         }
         match answer {
             Ok(answer) => Ok(answer),
-            Err(failure) => Err(self.tool_failure(&call.name, failure, sent).await),
+            Err(failure) => Err(self.tool_failure(&call.name, failure.with_parameters_of(&tool), sent).await),
         }
     }
 

@@ -79,6 +79,7 @@ impl CodeCall {
                 off_thread(size, reply).await.into()
             }
             ToolValue::Failed(failure) => {
+                let failure = failure.with_parameters_of(&tool);
                 let (sanitizer, own) = (self.settings().sanitizer, self.own_paths());
                 sent.add_roots(sanitizer, &failure.message, caller, &peer, &own).await;
                 finish.reply(self.invoke_error(&failure, &sent), blocks).into()

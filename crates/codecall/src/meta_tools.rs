@@ -129,8 +129,7 @@ fn describe_input() -> Value {
 const EXECUTE_TEXT: &str = "Run JavaScript, an async function body, that calls tools and returns only the JSON you need. \
 `await callTool(name, input)` gives the result or throws; with a third argument `{throwOnError: false}`: `{success, data, error}`. \
 `await __safe_parallel([() => callTool(...), ...])` runs up to 100 at once; `{settle: true}` gives each outcome. \
-`progress(value)` survives a failure. `getTool(name).types` declares a tool; integers beyond 2^53 are strings; `codecallContext` is `context`. No timers, imports or \
-network.";
+`progress(value)` survives a failure. `getTool(name).types` declares a tool; `codecallContext` is `context`. No timers, imports or network.";
 
 fn execute_input() -> Value {
     json!({
@@ -172,7 +171,21 @@ fn listed(schema: Value) -> Value {
 
 #[cfg(test)]
 mod tests {
+    use gatewright_agentscript::Preset;
+    use gatewright_core::rmcp::model::ListToolsResult;
+
     use super::*;
+
+    #[test]
+    fn the_list_of_the_four_tools_is_shorter_than_2500_bytes() {
+        for names in [ToolNames::Colon, ToolNames::Underscore] {
+            for limits in [Limits::default(), Limits::preset(Preset::LockedDown)] {
+                let listed = ListToolsResult::with_all_items(definitions(names, &limits).to_vec());
+                let size = serde_json::to_string(&listed).unwrap().len();
+                assert!(size < 2_500, "{size} bytes");
+            }
+        }
+    }
 
     #[test]
     fn the_four_tools_take_less_than_1800_bytes_of_a_context() {

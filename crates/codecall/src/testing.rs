@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use gatewright_agentscript::{Adapter, PoolConfig, WorkerPool};
 use gatewright_core::{
-    App, AppEvent, AppFuture, AppHealth, AppOptions, CallContext, Caller, Catalog, CatalogLink, Invoker,
-    Permit, Principal, Registry, ToolNames,
+    App, AppEvent, AppFuture, AppHealth, AppOptions, Audience, CallContext, Caller, Catalog, CatalogLink,
+    Invoker, PerCaller, Permit, Principal, Registry, ToolNames, Unavailable,
     rmcp::{
         ErrorData,
         model::{
@@ -24,7 +24,33 @@ use crate::{CodeCall, CodeCallConfig};
 
 /// An app whose health and catalog a test sets, and that answers nothing. It starts as one that is starting.
 #[derive(Default)]
-pub(crate) struct ListedApp(pub(crate) CatalogLink);
+pub(crate) struct ListedApp(pub(crate) CatalogLink, Option<SignIn>);
+
+/// Everybody has to sign in, with the tool `authorize`.
+#[derive(Default)]
+struct SignIn;
+
+impl PerCaller for SignIn {
+    fn audience(&self, _: &Caller) -> Audience {
+        Audience::Everyone
+    }
+
+    fn catalog(&self, _: &Audience) -> Option<Arc<Catalog>> {
+        None
+    }
+
+    fn prepare<'a>(&'a self, _: &'a Caller) -> AppFuture<'a, ()> {
+        Box::pin(async {})
+    }
+
+    fn unavailable<'a>(&'a self, _: &'a Caller) -> AppFuture<'a, Option<Unavailable>> {
+        Box::pin(async { Some(Unavailable::SignIn("authorize".to_owned())) })
+    }
+
+    fn supports_tasks(&self) -> bool {
+        false
+    }
+}
 
 impl ListedApp {
     /// Up, with these tools.
@@ -49,6 +75,10 @@ macro_rules! answers_nothing {
 impl App for ListedApp {
     fn catalog(&self) -> Arc<Catalog> {
         self.0.catalog()
+    }
+
+    fn per_caller(&self) -> Option<&dyn PerCaller> {
+        self.1.as_ref().map(|sign_in| sign_in as &dyn PerCaller)
     }
 
     fn health(&self) -> AppHealth {
@@ -95,7 +125,17 @@ pub(crate) fn code_mode() -> CodeCall {
 
 /// Adds an app that is starting.
 pub(crate) fn add(code_mode: &CodeCall, id: &str) -> Arc<ListedApp> {
-    let app = Arc::new(ListedApp::default());
+    added(code_mode, id, ListedApp::default())
+}
+
+/// Adds an app that is up, and whose tools are there for those who have signed in.
+pub(crate) fn add_waiting_for_sign_in(code_mode: &CodeCall, id: &str) {
+    let app = added(code_mode, id, ListedApp(CatalogLink::default(), Some(SignIn)));
+    app.up(serde_json::json!([{"name": "authorize", "inputSchema": {"type": "object"}}]), None);
+}
+
+fn added(code_mode: &CodeCall, id: &str, app: ListedApp) -> Arc<ListedApp> {
+    let app = Arc::new(app);
     code_mode.invoker.registry().add(id, app.clone(), AppOptions::default());
     app
 }

@@ -4,13 +4,17 @@ use std::borrow::Cow;
 
 use gatewright_agentscript::excerpt;
 use gatewright_core::{
-    InvokeError, codes, off_thread,
+    InvokeError, ToolEntry, codes, off_thread,
     rmcp::model::{CallToolResponse, CallToolResult, ContentBlock},
     whole_seconds,
 };
 use serde_json::{Value, json};
 
-use crate::shapes::reading::{Read, Reading};
+use crate::{
+    declare::misleads,
+    search::parameters,
+    shapes::reading::{Read, Reading},
+};
 
 /// The outcome of a tool call.
 #[derive(Debug, Clone)]
@@ -32,6 +36,8 @@ pub(crate) struct Failure {
     pub(crate) retry_after_seconds: Option<u64>,
     /// Scopes that the caller lacks.
     pub(crate) required_scopes: Vec<String>,
+    /// The gateway refused the input.
+    pub(crate) has_bad_input: bool,
 }
 
 impl Failure {
@@ -56,6 +62,16 @@ impl Failure {
         }
     }
 
+    /// The failure of a call of `tool`: one of its input names the tool's parameters.
+    pub(crate) fn with_parameters_of(mut self, tool: &ToolEntry) -> Self {
+        if self.has_bad_input {
+            let parameters = parameters(tool).replace(misleads, "\u{fffd}");
+            self.message += "; parameters: ";
+            self.message += if parameters.is_empty() { "none" } else { &parameters };
+        }
+        self
+    }
+
     pub(crate) fn has_details(&self) -> bool {
         self.retry_after_seconds.is_some() || !self.required_scopes.is_empty()
     }
@@ -69,6 +85,7 @@ impl From<InvokeError> for Failure {
                 failure.retry_after_seconds = Some(whole_seconds(retry_after));
             }
             InvokeError::MissingScopes { missing, .. } => failure.required_scopes = missing,
+            InvokeError::InvalidArguments { .. } => failure.has_bad_input = true,
             _ => {}
         }
         failure

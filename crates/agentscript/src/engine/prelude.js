@@ -9,7 +9,7 @@
   const { isArray } = Array;
   const { stringify } = JSON;
   const { min, floor } = Math;
-  const NativeDate = Date, PromiseCtor = Promise, ErrorCtor = Error, TypeErrorCtor = TypeError, RangeErrorCtor = RangeError;
+  const NativeDate = Date, PromiseCtor = Promise, ErrorCtor = Error, TypeErrorCtor = TypeError, RangeErrorCtor = RangeError, SyntaxErrorCtor = SyntaxError;
   const RegExpCtor = RegExp, DataViewCtor = DataView, StringFn = String, MapCtor = Map, SetCtor = Set, SymbolFn = Symbol, WeakMapCtor = WeakMap, WeakSetCtor = WeakSet;
   const stackOf = getOwnPropertyDescriptor(Error.prototype, 'stack').get;
   const iteratorSymbol = Symbol.iterator;
@@ -678,7 +678,14 @@
     if (typeof callback === 'function') throw new TypeErrorCtor('JSON.' + name + ' takes no callback here; change the value before or after');
   };
   forPeople[forPeople.length] = [JSON, {
-    parse(source, callback) { noCallback(callback, 'parse'); return parse(source); },
+    parse(source, callback) {
+      noCallback(callback, 'parse');
+      try { return parse(source); } catch (error) {
+        const message = error instanceof SyntaxErrorCtor ? peek(error, 'message') : undefined;
+        if (typeof message !== 'string') throw error;
+        throw new SyntaxErrorCtor('JSON.parse: ' + message + '; the value is ' + kindOf(source));
+      }
+    },
     stringify(value, list, space) {
       noCallback(list, 'stringify');
       return withoutCycles(value, list, 'JSON.stringify: the value', space);

@@ -120,6 +120,27 @@ async fn inputs_that_json_cannot_carry_are_type_errors() {
 }
 
 #[tokio::test]
+async fn json_that_cannot_be_read_is_told_with_its_beginning() {
+    for (source, end) in [
+        ("const t = \"[{'name': 'a'}]\";\nreturn JSON.parse(t)", "; the value is a string '[{'name': 'a'}]'"),
+        ("return JSON.parse({ items: 1 })", "; the value is an object with the keys items"),
+        ("return JSON.parse(undefined)", "; the value is undefined"),
+    ] {
+        let outcome = run(source).await;
+        let Err(RunError::RuntimeError { name, message, location }) = &outcome.result else {
+            panic!("{:?}", outcome.result);
+        };
+        assert_eq!(name, "SyntaxError");
+        assert!(message.starts_with("JSON.parse: ") && message.ends_with(end), "{message}");
+        assert!(location.is_some(), "{message}");
+    }
+    let caught = run("try { JSON.parse('{') } catch (e) { return [e instanceof SyntaxError, e.name] }").await;
+    assert_eq!(value(&caught), json!([true, "SyntaxError"]));
+    let own = run("try { JSON.parse({ toString() { throw 'mine' } }) } catch (e) { return e }").await;
+    assert_eq!(value(&own), json!("mine"));
+}
+
+#[tokio::test]
 async fn a_tool_name_that_is_not_a_text_is_a_type_error() {
     for name in ["undefined", "5", "''", "{ toString: () => 'echo' }"] {
         let outcome = run(&format!("return await callTool({name}, {{}})")).await;

@@ -14,7 +14,7 @@ use std::collections::HashMap;
 
 use gatewright_core::{Paging, ToolEntry};
 
-pub(crate) use words::{clean_descriptions, misleads, sentence};
+pub(crate) use words::{clean_descriptions, is_deprecated, misleads, sentence};
 
 use crate::{hints, result_shape::ResultShape, shapes::declared::may_have_long_integers};
 use node::{Graph, Id};
@@ -100,8 +100,9 @@ pub(crate) fn brief(tool: &ToolEntry, about: &str, result: Option<&ResultShape>)
     let input = Reader::read(&mut graph, tool.input_schema());
     let of_result = result.map(|shape| (Reader::read(&mut graph, &shape.schema), observed(shape)));
     let results: Vec<Id> = of_result.iter().map(|(result, _)| *result).collect();
-    let names = graph.names(&[input], &results);
-    if !names.is_empty() {
+    // A type of both the input and the result is short enough to be written twice.
+    let names = graph.names(&[input], &[]);
+    if !names.is_empty() || !graph.names(&[], &results).is_empty() {
         return None;
     }
     let input = Printer::new(&graph, &names, BRIEF, false).beside(&tool.local_name, about).in_place(input);
@@ -170,6 +171,9 @@ impl Writer<'_, '_> {
         let mut about = short(one.tool.own_description(), level.about);
         if hints::is_destructive(one.tool) {
             about = format!("[destructive] {about}");
+        }
+        if is_deprecated(one.tool.own_description()) && !is_deprecated(&about) {
+            about = format!("[deprecated] {about}");
         }
         let input = Printer::new(self.graph, self.names, level, false).beside(&one.tool.local_name, &about);
         let input = input.in_place(types.input);

@@ -157,19 +157,18 @@ impl<'s> Graph<'s> {
         &self.nodes[id]
     }
 
-    /// Names for types that are used more than once and for those that contain themselves.
+    /// Names for types that would be written more than once and for those that contain themselves.
     ///
     /// The inputs themselves get none: they are read in place. What is beyond [`MOST_NAMED`] is written in place, too.
     pub(super) fn names(&self, inputs: &[Id], results: &[Id]) -> HashMap<Id, String> {
-        let mut uses = vec![0_u32; self.nodes.len()];
-        let mut open: Vec<Id> = inputs.iter().chain(results).copied().collect();
-        let mut order = Vec::new();
-        while let Some(id) = open.pop() {
-            uses[id] += 1;
-            if uses[id] == 1 {
-                order.push(id);
-                self.each_part(id, |part| open.push(part));
-            }
+        let in_place: HashSet<Id> = inputs.iter().copied().collect();
+        let may_be_named = |id: Id| !in_place.contains(&id) && self.is_worth_a_name(id);
+        let mut written = vec![0_u32; self.nodes.len()];
+        inputs.iter().chain(results).for_each(|root| written[*root] += 1);
+        // The parts of a type have smaller numbers than the type.
+        for id in (0..self.nodes.len()).rev() {
+            let times = if may_be_named(id) { written[id].min(1) } else { written[id].min(2) };
+            self.each_part(id, |part| written[part] = written[part].saturating_add(times));
         }
         let mut names: HashMap<Id, String> = HashMap::new();
         let mut taken = self.recursive.names.clone();
@@ -178,10 +177,7 @@ impl<'s> Graph<'s> {
                 names.entry(*id).or_insert_with(|| name.clone());
             }
         }
-        order.sort_unstable();
-        let inputs: HashSet<Id> = inputs.iter().copied().collect();
-        let is_shared = |id: &Id| uses[*id] > 1 && !inputs.contains(id) && self.is_worth_a_name(*id);
-        for id in order.into_iter().filter(is_shared) {
+        for id in (0..self.nodes.len()).filter(|id| written[*id] > 1 && may_be_named(*id)) {
             if names.len() >= MOST_NAMED {
                 break;
             }

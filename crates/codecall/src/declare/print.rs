@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use super::{
     node::{Graph, Id, Node, Object, Property},
     read::quoted,
-    words::{misleads, only_repeats, short},
+    words::{misleads, only_repeats, short, to_the_point},
 };
 
 /// The room for comments and for results.
@@ -219,8 +219,8 @@ impl<'g, 's> Printer<'g, 's> {
         let most = if property.optional { self.level.optional } else { self.level.required };
         let about = match most {
             0 => String::new(),
-            _ if self.result => short(property.about, most / 2),
-            _ => short(property.about, most),
+            _ if self.result => short(to_the_point(property.about), most / 2),
+            _ => short(to_the_point(property.about), most),
         };
         let about = if only_repeats(&about, property.name, &self.known) { String::new() } else { about };
         let facts = if self.level.facts && !self.result { property.facts.as_str() } else { "" };

@@ -222,7 +222,10 @@ impl<'g, 's> Reader<'g, 's> {
             return self.graph.add(Node::Tuple(ids));
         }
         let of = match schema.get("items") {
-            Some(items) => self.schema(items, hint.strip_suffix('s').unwrap_or(hint), depth + 1),
+            Some(items) => {
+                let one = if hint.ends_with("ies") { None } else { hint.strip_suffix('s') };
+                self.schema(items, one.unwrap_or(hint), depth + 1)
+            }
             None => self.graph.text("unknown"),
         };
         self.graph.add(Node::Array(of))

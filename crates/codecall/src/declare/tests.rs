@@ -99,6 +99,28 @@ async fn a_type_that_several_tools_use_is_printed_once_under_a_name() {
 }
 
 #[tokio::test]
+async fn a_type_of_an_input_and_of_its_result_is_printed_once() {
+    let entities = json!({"type": "object", "required": ["entities"], "properties": {"entities": {"type": "array",
+        "items": {"type": "object", "properties": {"name": {"type": "string"}, "kind": {"type": "string"}}}}}});
+    let types = of(json!([{"name": "create", "inputSchema": entities, "outputSchema": entities}])).await;
+    assert_eq!(types.matches("kind?: string").count(), 1, "{types}");
+    assert_eq!(types.matches("entities: Entities[]").count(), 2, "{types}");
+}
+
+#[tokio::test]
+async fn a_tool_that_its_author_has_given_up_is_marked_where_its_first_sentence_does_not_say_so() {
+    let tool = |name: &str, about: &str| json!({"name": name, "description": about, "inputSchema": {"type": "object"}});
+    let long = format!("Read a file as text. {} DEPRECATED: use read_text.", "And more of it. ".repeat(20));
+    let types =
+        of(json!([tool("a", &long), tool("b", "Deprecated. Reads."), tool("c", "Undeprecated")])).await;
+    assert!(
+        types.contains("/** [deprecated] Read a file as text") && types.contains("/** Deprecated. Reads. */"),
+        "{types}"
+    );
+    assert!(types.contains("/** Undeprecated */"), "{types}");
+}
+
+#[tokio::test]
 async fn a_type_that_contains_itself_is_named_and_ends() {
     let types =
         of_input(json!({"type": "object", "properties": {"tree": {"$ref": "#/$defs/node"}}, "$defs": {

@@ -48,6 +48,12 @@ pub(crate) fn short(text: &str, most: usize) -> String {
     }
 }
 
+/// Returns `true` for a tool that its description advises against.
+pub(crate) fn is_deprecated(about: &str) -> bool {
+    let start = &about[..about.floor_char_boundary(512)];
+    start.split(|c: char| !c.is_alphanumeric()).any(|word| word.eq_ignore_ascii_case("deprecated"))
+}
+
 /// The first sentence of `text` on one line, cut after a word to at most `most` characters.
 pub(crate) fn sentence(text: &str, most: usize) -> String {
     let line = one_line(text, most);
@@ -87,6 +93,24 @@ fn cut(line: &str, most: usize) -> String {
     // A single word without an end is cut where it is.
     let end = if whole * 2 < end { end } else { whole };
     format!("{}…", line[..end].trim_end_matches([' ', ',', ';', ':', '.', '(', '-']))
+}
+
+/// A description without a beginning that says no more than the mark of an optional property.
+pub(super) fn to_the_point(about: &str) -> &str {
+    const FILLERS: [&str; 8] = [
+        "if provided, ",
+        "if specified, ",
+        "if set, ",
+        "if given, ",
+        "optional. ",
+        "optional: ",
+        "(optional) ",
+        "optional ",
+    ];
+    let about = about.trim_start();
+    let begins =
+        |filler: &&str| about.get(..filler.len()).is_some_and(|start| start.eq_ignore_ascii_case(filler));
+    FILLERS.iter().find(|filler| begins(filler)).map_or(about, |filler| &about[filler.len()..])
 }
 
 /// Returns `true` if a short description says no more than the name it describes, such as "Issue number" of `issue_number`, and `known`,
@@ -137,6 +161,14 @@ mod tests {
         assert_eq!(sentence("Reads a.b.c and all. More", 160), "Reads a.b.c and all");
         assert_eq!(sentence(&"word ".repeat(100), 20), "word word word word…");
         assert!(sentence(&"word ".repeat(100_000), 160).chars().count() <= 160);
+    }
+
+    #[test]
+    fn a_description_begins_behind_what_only_says_that_it_is_optional() {
+        assert_eq!(to_the_point("If provided, returns only the first lines"), "returns only the first lines");
+        assert_eq!(to_the_point(" Optional. Größe"), "Größe");
+        assert_eq!(to_the_point("Optionally none"), "Optionally none");
+        assert_eq!(to_the_point("\u{e9}\u{e9}"), "\u{e9}\u{e9}");
     }
 
     #[test]

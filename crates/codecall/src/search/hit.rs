@@ -4,7 +4,7 @@ use gatewright_core::{Caller, ToolEntry};
 use serde_json::{Value, json};
 
 use crate::{
-    declare::{self, sentence},
+    declare::{self, is_deprecated, sentence},
     hints,
     shapes::Shapes,
 };
@@ -30,7 +30,7 @@ pub(super) fn hits<'t>(
 ) -> Vec<Value> {
     let (mut room, mut best) = (ROOM, 0.0_f64);
     let found = found.enumerate().map(|(at, (tool, score))| {
-        let about = sentence(tool.own_description(), LONGEST_DESCRIPTION);
+        let about = described(tool, LONGEST_DESCRIPTION);
         let mut hit = json!({"name": tool.tool.name, "appId": *tool.app_id, "description": about});
         best = best.max(score);
         #[expect(
@@ -67,7 +67,7 @@ pub(super) fn listed(tool: &ToolEntry) -> Value {
     let mut hit = json!({
         "name": tool.tool.name,
         "appId": *tool.app_id,
-        "description": sentence(tool.own_description(), LONGEST_LISTED),
+        "description": described(tool, LONGEST_LISTED),
         // Nothing was asked for, so everything answers it.
         "score": 1,
     });
@@ -77,8 +77,15 @@ pub(super) fn listed(tool: &ToolEntry) -> Value {
     hit
 }
 
+/// The first sentence of the tool's description, and a mark on what its author has given up.
+fn described(tool: &ToolEntry, most: usize) -> String {
+    let own = tool.own_description();
+    let about = sentence(own, most);
+    if is_deprecated(own) && !is_deprecated(&about) { format!("[deprecated] {about}") } else { about }
+}
+
 /// The names of the tool's parameters, the required ones first, the others with `?`.
-fn parameters(tool: &ToolEntry) -> String {
+pub(crate) fn parameters(tool: &ToolEntry) -> String {
     let schema = tool.input_schema();
     let required = schema.get("required").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
     let required = || required.iter().filter_map(Value::as_str).take(MOST);

@@ -21,6 +21,7 @@ use crate::{
     shapes::Shapes,
 };
 use browse::Page;
+pub(crate) use hit::parameters;
 
 /// Input of `codecall:search`.
 #[derive(Debug, Deserialize)]
@@ -194,7 +195,13 @@ impl Lookup {
             let score = (f64::from(found.score) * 1_000.0).round() / 1_000.0;
             Some((&**tool_of(&self.view, &found.name)?, score))
         });
-        json!({"tools": hit::hits(hits, shapes, caller), "totalIndexed": found.total_indexed})
+        let hits = hit::hits(hits, shapes, caller);
+        let is_empty = hits.is_empty();
+        let mut body = json!({"tools": hits, "totalIndexed": found.total_indexed});
+        if is_empty {
+            body["hint"] = "no tool has these words; search without query lists the apps".into();
+        }
+        body
     }
 
     fn browse(&self) -> Result<Value, String> {

@@ -4,7 +4,7 @@ use futures::FutureExt as _;
 use serde_json::{Value, json};
 
 use super::*;
-use crate::testing::{add, anybody, code_mode};
+use crate::testing::{add, add_waiting_for_sign_in, anybody, code_mode};
 
 async fn search(code_mode: &CodeCall, input: Value) -> Value {
     code_mode.search(serde_json::from_value(input).unwrap(), &anybody()).await.unwrap()
@@ -67,6 +67,62 @@ async fn apps_that_are_starting_or_down_are_named_and_their_tools_are_not_said_t
         assert_eq!(error.code(), code, "{error}");
         assert_eq!(error.to_string().contains("does not exist"), code == "TOOL_NOT_FOUND");
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn five_results_of_ordinary_tools_take_less_than_2000_bytes() {
+    let code_mode = code_mode();
+    add(&code_mode, "t").up(serde_json::from_str(include_str!("../examples/fixtures.json")).unwrap(), None);
+    add(&code_mode, "github")
+        .up(serde_json::from_str(include_str!("../declare/fixtures.json")).unwrap(), None);
+    for query in
+        ["list issues of a repository", "search code, read a file", "create an event, send a payment"]
+    {
+        let found = search(&code_mode, json!({"query": query, "topK": 5})).await;
+        assert!(found["tools"].as_array().unwrap().len() >= 4, "{found}");
+        let size = found.to_string().len();
+        assert!(size < 2_000, "{size} bytes: {found}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_search_that_finds_nothing_says_how_to_go_on() {
+    let code_mode = code_mode();
+    add(&code_mode, "crm").up(named(&["users_list"]), None);
+    let found = search(&code_mode, json!({"query": "zeppelin"})).await;
+    assert_eq!(
+        (&found["tools"], found["hint"].as_str().unwrap().contains("without query")),
+        (&json!([]), true)
+    );
+    assert!(search(&code_mode, json!({"query": "users"})).await.get("hint").is_none());
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_app_that_waits_for_a_sign_in_is_named_in_searches_descriptions_and_errors_with_the_tool_to_call()
+{
+    let code_mode = code_mode();
+    add_waiting_for_sign_in(&code_mode, "notes");
+    add(&code_mode, "crm").up(named(&["users_list"]), None);
+    let waits = |one: &Value| {
+        assert_eq!(one["code"], "AUTHORIZATION_REQUIRED", "{one}");
+        let message = one["message"].as_str().unwrap();
+        assert!(message.ends_with("app `notes` waits for your sign-in; call `notes:authorize`"), "{one}");
+    };
+    for input in [json!({"query": "users"}), json!({}), json!({"filter": {"appIds": ["notes"]}})] {
+        let found = search(&code_mode, input).await;
+        assert_eq!(found["unavailable"].as_array().unwrap().len(), 1, "{found}");
+        assert_eq!(found["unavailable"][0]["appId"], "notes");
+        waits(&found["unavailable"][0]);
+    }
+    let described = describe(&code_mode, &["notes:read", "notes:authorize"]).await;
+    assert_eq!(described["tools"][0]["name"], "notes:authorize");
+    assert_eq!(
+        (&described["unavailable"][0]["name"], described.get("notFound")),
+        (&json!("notes:read"), None)
+    );
+    waits(&described["unavailable"][0]);
+    let error = code_mode.invoker.find("notes:read", &anybody()).await.unwrap_err();
+    waits(&json!({"code": error.code(), "message": error.to_string()}));
 }
 
 #[tokio::test(start_paused = true)]

@@ -1,6 +1,9 @@
 //! Inputs as apps get them, and as their errors repeat them.
 
-use gatewright_core::rmcp::model::{CallToolResult, ContentBlock};
+use gatewright_core::{
+    OwnPaths,
+    rmcp::model::{CallToolResult, ContentBlock},
+};
 use gatewright_testing::ToolServer;
 use serde_json::{Value, json};
 
@@ -65,6 +68,56 @@ async fn errors_keep_the_paths_that_the_caller_sent_and_mask_others() {
         let caught = format!("return ({}).error.message", call.replace("})", "}, {throwOnError: false})"));
         let caught = ada.body("codecall:execute", plan(caught)).await;
         assert_eq!(caught["result"], expected, "{caught}");
+    }
+}
+
+#[tokio::test]
+async fn an_input_that_is_refused_when_it_is_sent_is_answered_with_the_parameters_of_the_tool() {
+    let served = Served::over(json!({}), files()).await;
+    let ada = served.client("ada").await;
+    let parameters = "; parameters: id, page, box, limit?";
+    let input = json!({"tool": "app:echo", "input": {"identifier": 7}});
+    let invoked = ada.body("codecall:invoke", input).await;
+    assert_eq!(invoked["error"]["code"], "VALIDATION_ERROR");
+    assert!(invoked["error"]["message"].as_str().unwrap().ends_with(parameters), "{invoked}");
+    let script = "return await callTool('app:echo', codecallContext)";
+    let thrown = ada.body("codecall:execute", json!({"script": script, "context": {"identifier": 7}})).await;
+    assert!(thrown["error"]["message"].as_str().unwrap().ends_with(parameters), "{thrown}");
+    let failed = ada.body("codecall:invoke", json!({"tool": "app:open", "input": {"path": "/x"}})).await;
+    assert!(!failed["error"]["message"].as_str().unwrap().contains("parameters"), "the tool's own: {failed}");
+}
+
+#[tokio::test]
+async fn paths_of_the_gateway_and_of_the_home_folder_are_masked_beside_those_that_the_caller_sent() {
+    let server = ToolServer::new(
+        json!([{"name": "open", "inputSchema": {"type": "object", "properties": {"path": {"type": "string"}, "cwd": {"type": "string"}}}}]),
+        async |call, _| {
+            let input = Value::Object(call.arguments.unwrap_or_default());
+            let error = format!(
+                "no {} in {} below /home/keeper/files, see /etc/gatewright/gatewright.yaml",
+                input["path"].as_str().unwrap(),
+                input["cwd"].as_str().unwrap_or("/home/keeper/default"),
+            );
+            Ok(CallToolResult::error(vec![ContentBlock::text(error)]))
+        },
+    );
+    let served = Served::over(json!({}), server).await;
+    served.code_call.hide_paths(OwnPaths {
+        home: Some("/home/keeper".to_owned()),
+        others: vec!["/etc/gatewright/gatewright.yaml".to_owned()],
+    });
+    let ada = served.client("ada").await;
+    for (input, expected) in [
+        (json!({"path": "/srv/a.txt"}), "no /srv/a.txt in [path] below [path], see [path]"),
+        (json!({"path": "/srv/a.txt", "cwd": "/srv"}), "no /srv/a.txt in /srv below [path], see [path]"),
+        (json!({"path": "../a.txt", "cwd": "/home"}), "no ../a.txt in /home below [path], see [path]"),
+    ] {
+        let invoked = ada.body("codecall:invoke", json!({"tool": "app:open", "input": input})).await;
+        assert_eq!(invoked["error"]["message"], expected, "{input}");
+        let script =
+            json!({"script": "return await callTool('app:open', codecallContext)", "context": input});
+        let thrown = ada.body("codecall:execute", script).await;
+        assert_eq!(thrown["error"]["message"], expected, "{input}");
     }
 }
 
