@@ -229,6 +229,50 @@ async fn watching_runs_again_when_a_suite_changes_and_ends_with_sigterm() {
 }
 
 #[tokio::test]
+async fn watching_two_suites_runs_only_the_one_that_changed_and_both_when_their_server_did() {
+    let suite = |name: &str| {
+        format!(
+            "server: {{ command: server.mjs, transport: stdio, args: [--stdio], startupTimeoutMs: 60000 }}\n\
+             tests: [{{ name: {name}, steps: [{{ call: count }}] }}]\n"
+        )
+    };
+    let bank = concat!(env!("CARGO_MANIFEST_DIR"), "/../testing/tests/servers/bank.mjs");
+    let server = std::fs::read_to_string(bank).unwrap();
+    let (first, second) = (suite("of the first"), suite("of the second"));
+    let files = [("a.suite.yaml", &*first), ("b.suite.yaml", &*second), ("server.mjs", &*server)];
+    let suites = Suites::new(&files);
+    let mut child = suites.command(&[".", "--watch"]).stdout(Stdio::piped()).spawn().unwrap();
+    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+    // The suites of a run, by their tests.
+    let mut ran = async || {
+        let mut seen = [false; 2];
+        loop {
+            let line = lines.next_line().await.unwrap().expect("the watch goes on");
+            seen[0] |= line.contains("of the first");
+            seen[1] |= line.contains("of the second");
+            if line.contains("waiting for changes") {
+                return seen;
+            }
+        }
+    };
+    assert_eq!(ran().await, [true, true]);
+    let change = |name: &str, text: &str| {
+        // At once, so that no run sees half a file; names with a dot are not watched.
+        std::fs::write(suites.path(".new"), text).unwrap();
+        std::fs::rename(suites.path(".new"), suites.path(name)).unwrap();
+    };
+    change("b.suite.yaml", &format!("{second}# changed\n"));
+    assert_eq!(ran().await, [false, true]);
+    change("a.suite.yaml", &format!("{first}# changed\n"));
+    assert_eq!(ran().await, [true, false]);
+    change("server.mjs", &format!("{server}// changed\n"));
+    assert_eq!(ran().await, [true, true]);
+    let pid = child.id().unwrap().to_string();
+    assert!(Command::new("kill").arg(pid).status().await.unwrap().success());
+    assert!(child.wait().await.unwrap().success());
+}
+
+#[tokio::test]
 async fn a_run_that_is_ended_ends_its_server() {
     let text = "DEMO\ntests:\n  - name: t\n    steps: [{ wait: never, timeoutMs: 600000 }]\n";
     let suites = Suites::new(&[("slow.yaml", text)]);
