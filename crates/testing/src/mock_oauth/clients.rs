@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use axum::http::StatusCode;
+use axum::http::{HeaderMap, StatusCode, header};
+use gatewright_core::read_unique;
 use serde_json::{Map, Value};
 use url::Url;
 
@@ -12,6 +13,8 @@ use crate::base::{lock, net::root_cause};
 /// Largest metadata document, in bytes.
 const MOST_BYTES: usize = 16 * 1024;
 const FETCH_TIMEOUT: Duration = Duration::from_secs(5);
+/// Grants that clients may register or describe. `client_credentials` is refused with a reason of its own.
+const GRANTS: [&str; 3] = ["authorization_code", "refresh_token", "client_credentials"];
 
 /// A client of a [`MockOAuthServer`](super::MockOAuthServer). In JSON the keys are in camel case, and only `clientId` is required.
 #[derive(Debug, Clone, Default, PartialEq, serde::Deserialize)]
@@ -136,6 +139,19 @@ impl KnownClient {
             return Err(format!("`redirect_uris`: {bad:?} is no absolute URI without a fragment"));
         }
         let grants = texts("grant_types")?.unwrap_or_else(|| vec!["authorization_code".into()]);
+        if let Some(unknown) = grants.iter().find(|grant| !GRANTS.contains(&grant.as_str())) {
+            return Err(format!("`grant_types`: {unknown:?} is not supported"));
+        }
+        if texts("response_types")?.is_some_and(|types| types != ["code"]) {
+            return Err("`response_types` must be [\"code\"]".into());
+        }
+        let is = |name: &str, fits: fn(&Value) -> bool| metadata.get(name).is_none_or(fits);
+        if !is("client_name", Value::is_string) || !is("dpop_bound_access_tokens", Value::is_boolean) {
+            return Err("`client_name` must be a text, and `dpop_bound_access_tokens` true or false".into());
+        }
+        if method == AuthMethod::Assertion && !metadata.contains_key("jwks") {
+            return Err("`private_key_jwt` needs `jwks`".into());
+        }
         Ok(Self {
             id: id.to_owned(),
             method,
@@ -171,6 +187,14 @@ impl From<&MockOAuthClient> for KnownClient {
             dpop_bound: client.dpop_bound_access_tokens,
         }
     }
+}
+
+/// The media type of a body, in lower case and without parameters; empty without one or with several.
+pub(super) fn media_type(headers: &HeaderMap) -> String {
+    let mut all = headers.get_all(header::CONTENT_TYPE).iter();
+    let only = all.next().filter(|_| all.next().is_none());
+    let text = only.and_then(|value| value.to_str().ok()).unwrap_or_default();
+    text.split(';').next().unwrap_or_default().trim().to_ascii_lowercase()
 }
 
 /// Compares a redirect URI with a registered one: exactly, but for the port of an http URI of this machine (RFC 8252 §7.3).
@@ -260,6 +284,10 @@ async fn document(id: &str, trusted: &[String]) -> Result<KnownClient, String> {
     if response.status() != StatusCode::OK {
         return Err(format!("it gave HTTP {}", response.status()));
     }
+    let kind = media_type(response.headers());
+    if kind != "application/json" && !kind.ends_with("+json") {
+        return Err("it is not served as application/json".into());
+    }
     let mut body = Vec::new();
     while let Some(chunk) = response.chunk().await.map_err(|error| root_cause(&error))? {
         body.extend_from_slice(&chunk);
@@ -267,7 +295,9 @@ async fn document(id: &str, trusted: &[String]) -> Result<KnownClient, String> {
             return Err(format!("it is larger than {MOST_BYTES} bytes"));
         }
     }
-    let metadata: Map<String, Value> = serde_json::from_slice(&body).map_err(|_| "it is no JSON object")?;
+    let Ok(Value::Object(metadata)) = read_unique(&body) else {
+        return Err("it is no JSON object that names no member twice".into());
+    };
     if metadata.get("client_id").and_then(Value::as_str) != Some(id) {
         return Err("its `client_id` is not its address".into());
     }

@@ -35,7 +35,8 @@ pub(super) fn check(
     let (header, claims) = unverified(proof).ok_or_else(|| invalid("the proof is malformed"))?;
     let jwk = &header["jwk"];
     let thumb = thumbprint(jwk).ok_or_else(|| invalid("the proof has no public key"))?;
-    if header["typ"] != "dpop+jwt" || jwk.get("d").is_some() || header.get("crit").is_some() {
+    let is_plain = header.get("crit").is_none() && header.get("b64").is_none();
+    if header["typ"] != "dpop+jwt" || jwk.get("d").is_some() || !is_plain {
         return Err(invalid("the proof is of another type, or its key is not public"));
     }
     if !is_signed_by(proof, jwk) {
@@ -54,6 +55,13 @@ pub(super) fn check(
     let now = unix_now();
     if claims["iat"].as_i64().is_none_or(|at| (at - now).abs() > WINDOW) {
         return Err(invalid("the proof is too old or too new"));
+    }
+    // Optional, but they count (RFC 7519 §4.1.4 and §4.1.5).
+    let holds = |name: &str, fits: &dyn Fn(i64) -> bool| {
+        claims.get(name).is_none_or(|at| at.as_i64().is_some_and(fits))
+    };
+    if !holds("exp", &|at| at > now - WINDOW) || !holds("nbf", &|at| at <= now + WINDOW) {
+        return Err(invalid("the proof has expired, or is not valid yet"));
     }
     if token.is_some_and(|token| claims["ath"] != sha256(token).as_str()) {
         return Err(invalid("the proof is for another token"));

@@ -1,27 +1,40 @@
 //! Dynamic client registration (RFC 7591), which the official SDKs use unless a client is configured.
 
-use axum::{extract::State, http::StatusCode, response::Response};
-use serde_json::{Map, Value, json};
+use axum::{
+    extract::State,
+    http::{HeaderMap, StatusCode},
+    response::Response,
+};
+use gatewright_core::read_unique;
+use serde_json::{Value, json};
 use url::Url;
 
 use super::{
-    clients::{AuthMethod, KnownClient},
+    clients::{AuthMethod, KnownClient, media_type},
     response::{error_response, json_response},
     state::SharedIssuer,
 };
 use crate::base::{lock, text::random_text, unix_now};
 
 /// Registers every client with valid redirect URIs. If the options name a client, the response is that client, with its secret.
-pub(super) async fn register(State(issuer): State<SharedIssuer>, body: String) -> Response {
+pub(super) async fn register(
+    State(issuer): State<SharedIssuer>,
+    headers: HeaderMap,
+    body: String,
+) -> Response {
     let invalid = |problem: &str| error_response(StatusCode::BAD_REQUEST, "invalid_client_metadata", problem);
-    let Ok(mut client) = serde_json::from_str::<Map<String, Value>>(&body) else {
-        return invalid("the body must be a JSON object");
+    if media_type(&headers) != "application/json" {
+        return invalid("the body must be application/json");
+    }
+    let Ok(Value::Object(mut client)) = read_unique(body.as_bytes()) else {
+        return invalid("the body must be a JSON object that names no member twice");
     };
     let mut issuer = lock(&issuer);
     let uris = client.get("redirect_uris").and_then(Value::as_array);
     let valid = |uri: &Value| {
         let text = uri.as_str().unwrap_or_default();
-        Url::parse(text).is_ok_and(|parsed| issuer.may_redirect_to(text, &parsed))
+        Url::parse(text)
+            .is_ok_and(|parsed| parsed.fragment().is_none() && issuer.may_redirect_to(text, &parsed))
     };
     if !uris.is_some_and(|uris| !uris.is_empty() && uris.iter().all(valid)) {
         let description = "`redirect_uris` must hold at least one, and only such as the server allows";
@@ -47,5 +60,6 @@ pub(super) async fn register(State(issuer): State<SharedIssuer>, body: String) -
     client.insert("client_id_issued_at".into(), unix_now().into());
     client.entry("grant_types").or_insert_with(|| json!(["authorization_code"]));
     client.entry("response_types").or_insert_with(|| json!(["code"]));
+    client.entry("dpop_bound_access_tokens").or_insert(false.into());
     json_response(StatusCode::CREATED, &Value::Object(client))
 }

@@ -181,7 +181,8 @@ impl Issuer {
             return Err(invalid("the refresh token was given to another client"));
         }
         if known.jkt.is_some() && known.jkt != jkt {
-            return Err(invalid("the refresh token is bound to another DPoP key"));
+            let description = "the refresh token is bound to another DPoP key";
+            return Err(TokenError::bad_request("invalid_dpop_proof", description));
         }
         if known.expires < unix_now() {
             return Err(invalid("the refresh token is expired"));

@@ -292,6 +292,84 @@ async fn faults_affect_only_their_endpoint() {
 }
 
 #[tokio::test]
+async fn each_of_the_eight_endpoints_fails_as_injected_and_no_other_does() {
+    let (server, client) = started(approving()).await;
+    let authorize = reqwest::Url::parse_with_params(
+        "http://x/oauth/authorize",
+        [
+            ("client_id", "app"),
+            ("redirect_uri", BACK),
+            ("response_type", "code"),
+            ("code_challenge", &challenge()),
+            ("code_challenge_method", "S256"),
+        ],
+    )
+    .unwrap();
+    let authorize = format!("/oauth/authorize?{}", authorize.query().unwrap());
+    let endpoints = [
+        (Endpoint::Metadata, "GET /.well-known/openid-configuration".to_owned()),
+        (Endpoint::Metadata, "GET /.well-known/oauth-authorization-server".to_owned()),
+        (Endpoint::Jwks, "GET /.well-known/jwks.json".to_owned()),
+        (Endpoint::Register, "POST /oauth/register".to_owned()),
+        (Endpoint::Authorize, format!("GET {authorize}")),
+        (Endpoint::Token, "POST /oauth/token".to_owned()),
+        (Endpoint::Revoke, "POST /oauth/revoke".to_owned()),
+        (Endpoint::Introspect, "POST /oauth/introspect".to_owned()),
+        (Endpoint::Userinfo, "GET /userinfo".to_owned()),
+    ];
+    // The status, the error in the body or in the redirect, and true if the body is JSON; `None` if there is no answer in time.
+    let send = async |request: &str, limit: Duration| {
+        let (method, path) = request.split_once(' ').unwrap();
+        let sent =
+            client.http.request(method.parse().unwrap(), format!("{}{path}", client.base)).timeout(limit);
+        let response = match sent.send().await {
+            Ok(response) => response,
+            Err(error) => {
+                assert!(error.is_timeout(), "{error}");
+                return None;
+            }
+        };
+        let status = response.status().as_u16();
+        let location = response.headers().get("location").map(|to| to.to_str().unwrap().to_owned());
+        let body: Option<Value> = serde_json::from_str(&response.text().await.unwrap()).ok();
+        let of_redirect = location.and_then(|to| {
+            let to = reqwest::Url::parse(&to).unwrap();
+            to.query_pairs().find(|(name, _)| name == "error").map(|(_, value)| value.into_owned())
+        });
+        let in_body = body.as_ref().and_then(|body| Some(body["error"].as_str()?.to_owned()));
+        Some((status, of_redirect.or(in_body).unwrap_or_default(), body.is_some()))
+    };
+    let (long, short) = (Duration::from_secs(60), Duration::from_millis(200));
+    let mut usual = Vec::new();
+    for (_, request) in &endpoints {
+        usual.push(send(request, long).await.unwrap());
+    }
+    let temporarily = "temporarily_unavailable";
+    for endpoint in endpoints.iter().map(|(endpoint, _)| *endpoint).chain([Endpoint::All]) {
+        for fault in
+            [Fault::Status(503), Fault::Garbage, Fault::Error(temporarily.into()), Fault::Slow(long * 60)]
+        {
+            server.inject_fault(endpoint, fault.clone(), None);
+            for ((of, request), usual) in endpoints.iter().zip(&usual) {
+                let broken = *of == endpoint || endpoint == Endpoint::All;
+                let found =
+                    send(request, if broken && matches!(fault, Fault::Slow(_)) { short } else { long }).await;
+                let at_redirect = if *of == Endpoint::Authorize { (303, false) } else { (400, true) };
+                let wanted = match &fault {
+                    _ if !broken => Some(usual.clone()),
+                    Fault::Status(status) => Some((*status, "server_error".to_owned(), true)),
+                    Fault::Error(error) => Some((at_redirect.0, error.clone(), at_redirect.1)),
+                    Fault::Garbage => Some((200, String::new(), false)),
+                    _ => None,
+                };
+                assert_eq!(found, wanted, "{endpoint:?} {fault:?} {request}");
+            }
+            server.clear_faults();
+        }
+    }
+}
+
+#[tokio::test]
 async fn keys_rotate_with_and_without_the_old_one() {
     let (server, client) = started(approving()).await;
     let count = || async { client.json("/.well-known/jwks.json").await["keys"].as_array().unwrap().len() };
