@@ -46,6 +46,8 @@ pub use trace::{RequestTrace, Trace};
 
 pub(crate) use builder::memory_connector;
 pub(crate) use settings::Startup;
-pub(crate) use transport::{Connector, LineTransport, Outgoing, Transport};
 #[cfg(feature = "suites")]
-pub(crate) use transport::{SharedConnection, Tape};
+pub(crate) use transport::Tape;
+pub(crate) use transport::{
+    Connector, Handshake, Incoming, LineTransport, Outgoing, SharedConnection, Transport,
+};

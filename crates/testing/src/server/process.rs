@@ -45,6 +45,8 @@ pub(crate) enum Output<'a> {
     Log,
     /// A file, with standard error, which a process can still write to when this one is gone.
     File(&'a Path),
+    /// Named pipes for standard input and output, which outlive this process, and a file for standard error.
+    Named { input: &'a Path, output: &'a Path, errors: &'a Path },
 }
 
 impl Process {
@@ -71,6 +73,11 @@ impl Process {
             Output::File(path) => {
                 let file = std::fs::File::create(path)?;
                 command.stdout(file.try_clone()?).stderr(file);
+            }
+            Output::Named { input, output, errors } => {
+                // Open for reading and writing, so that it sees no end between two clients.
+                let both = |path: &Path| std::fs::File::options().read(true).write(true).open(path);
+                command.stdin(both(input)?).stdout(both(output)?).stderr(std::fs::File::create(errors)?);
             }
         }
         let mut child = command.spawn()?;

@@ -7,6 +7,7 @@ use gatewright_core::rmcp::ServerHandler;
 use super::{
     builder::{ServerBuilder, Transport},
     error::StartError,
+    leased::held::Held,
     state::{Hosting, ServerInfo, ServerState},
     stdio,
 };
@@ -97,6 +98,14 @@ impl Server {
             |default: &str| format!("{}{}", self.info().base_url, options.path.as_deref().unwrap_or(default));
         let client = match (&self.state.hosting, transport) {
             (Hosting::InMemory(connector), _) => McpBuilder::with_connector("memory", connector.clone()),
+            (Hosting::Leased, Transport::Stdio) if options.transport == Transport::Stdio => {
+                let connector = lock(&self.state.leased).as_ref().and_then(Held::connector);
+                let connector = connector.unwrap_or_else(|| {
+                    let gone = || Err(ClientError::Closed("the shared server was given back".into()));
+                    Arc::new(move |_, _| Box::pin(std::future::ready(gone())))
+                });
+                McpBuilder::with_connector("stdio", connector).startup(self.startup())
+            }
             (_, Transport::Stdio) => {
                 let connector = stdio::connector(Arc::downgrade(&self.state));
                 McpBuilder::with_connector("stdio", connector).startup(self.startup())

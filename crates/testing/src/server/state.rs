@@ -29,7 +29,7 @@ pub(super) enum Hosting {
     Process,
     /// A child process per client, over standard input and output.
     Stdio,
-    /// One process that listens on a port and outlives this one.
+    /// One process that outlives this one. It listens on a port, or processes use its standard input and output in turns.
     Leased,
     /// A server that is already running.
     External,

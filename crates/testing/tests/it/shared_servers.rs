@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use gatewright_testing::{HttpMock, Mcp, Server, Transport, expect, test_use};
+use gatewright_testing::{ClientOptions, HttpMock, Mcp, Server, Transport, expect, test_use};
 
 use crate::{fixtures::outcome_of, support::script};
 
@@ -33,16 +33,23 @@ async fn shares(server: Server) {
     }
 }
 
-/// Starts `shares` in a process of its own, as a run of nextest does, and reads the process id of its server.
+/// A test of this module in a process of its own, as in a run of nextest.
+fn in_a_process(test: &str, run: &str) -> tokio::process::Command {
+    let mut command = tokio::process::Command::new(std::env::current_exe().unwrap());
+    command.args(["--ignored", "--exact", test, "--nocapture"]).kill_on_drop(true);
+    command.env("NEXTEST_RUN_ID", run).env("NEXTEST_TEST_NAME", gatewright_testing::json!(run).to_string());
+    command.stderr(std::process::Stdio::piped()).stdout(std::process::Stdio::null());
+    command
+}
+
+/// Starts `shares` and reads the process id of its server.
 async fn holder(run: &str) -> (tokio::process::Child, u32) {
+    holder_of("shared_servers::shares", run).await
+}
+
+async fn holder_of(test: &str, run: &str) -> (tokio::process::Child, u32) {
     use tokio::io::{AsyncBufReadExt as _, BufReader};
-    let mut test = tokio::process::Command::new(std::env::current_exe().unwrap());
-    test.args(["--ignored", "--exact", "shared_servers::shares", "--nocapture"]);
-    test.env("NEXTEST_RUN_ID", run).env("NEXTEST_TEST_NAME", gatewright_testing::json!(run).to_string());
-    test.env("SHARED_TEST_WAITS", "1")
-        .stderr(std::process::Stdio::piped())
-        .stdout(std::process::Stdio::null());
-    let mut test = test.kill_on_drop(true).spawn().unwrap();
+    let mut test = in_a_process(test, run).env("SHARED_TEST_WAITS", "1").spawn().unwrap();
     let mut lines = BufReader::new(test.stderr.take().unwrap()).lines();
     loop {
         let line = lines.next_line().await.unwrap().unwrap();
@@ -101,16 +108,75 @@ async fn a_shared_server_that_died_is_replaced() {
 #[gatewright_testing::test(server = script("tiny.mjs"), shared = true, skip = "run by a test below")]
 async fn with_a_mock(_server: Server, _http: HttpMock) {}
 
-#[gatewright_testing::test(server = script("tiny.mjs"), shared = true, transport = Transport::Stdio, skip = "run by a test below")]
-async fn over_stdio(_server: Server) {}
-
 #[tokio::test]
 async fn a_server_that_belongs_to_one_test_cannot_be_shared() {
-    for (test, why) in [
-        ("shared_servers::with_a_mock", "the mock belongs to one test"),
-        ("shared_servers::over_stdio", "each client has a process of its own"),
-    ] {
-        let (passed, said) = outcome_of(test).await;
-        assert!(!passed && said.contains(why), "{said}");
+    let (passed, said) = outcome_of("shared_servers::with_a_mock").await;
+    assert!(!passed && said.contains("the mock belongs to one test"), "{said}");
+}
+
+#[gatewright_testing::test(
+    server = script("bank.mjs"), args = ["--stdio"], transport = Transport::Stdio, shared = true, skip = "run by the tests below"
+)]
+async fn counts(mcp: Mcp, server: Server) {
+    let text = async |client: &Mcp, tool: &str| {
+        let result = client.tools().call(tool, ()).await.unwrap();
+        result.text()
+    };
+    // A second client in the same turn.
+    let other = server.create_client(ClientOptions::default()).await.unwrap();
+    let pid = text(&other, "pid").await;
+    assert_eq!(pid, server.info().pid.to_string());
+    eprintln!("count {} of {pid}", text(&mcp, "count").await);
+    // Its answer comes when another test has the turn.
+    let _late = mcp.tools().call("slow", gatewright_testing::json!({"ms": 100})).begin().await.unwrap();
+    eprintln!("server {pid}");
+    if std::env::var_os("SHARED_TEST_WAITS").is_some() {
+        std::future::pending::<()>().await;
     }
+}
+
+const COUNTS: &str = "shared_servers::counts";
+
+#[tokio::test]
+async fn processes_of_a_run_take_turns_at_one_server_over_standard_input_and_output() {
+    let run = format!("turns-{}", std::process::id());
+    let tests = (0..6).map(|_| in_a_process(COUNTS, &run).output());
+    let mut counts = Vec::new();
+    for output in futures::future::join_all(tests).await {
+        let output = output.unwrap();
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(output.status.success(), "{said}");
+        counts.push(said.lines().find_map(|line| line.strip_prefix("count ")).unwrap().to_owned());
+    }
+    counts.sort();
+    let server = counts[0].strip_prefix("1 of ").unwrap();
+    let wanted: Vec<String> = (1..=6).map(|n| format!("{n} of {server}")).collect();
+    assert_eq!(counts, wanted, "one process for all, and each call reached it once");
+    ended(server.parse().unwrap()).await;
+}
+
+#[tokio::test]
+async fn a_server_whose_test_was_killed_in_its_turn_is_replaced() {
+    let run = format!("killed-{}", std::process::id());
+    let (mut first, server) = holder_of(COUNTS, &run).await;
+    let waits = tokio::spawn(async move { holder_of(COUNTS, &run).await });
+    first.kill().await.unwrap();
+    let (_second, replaced) = waits.await.unwrap();
+    assert_ne!(server, replaced);
+    ended(server).await;
+    assert!(runs(replaced));
+}
+
+#[tokio::test]
+async fn a_shared_server_over_stdio_that_ends_at_once_is_told_with_its_last_lines() {
+    let server = Server::builder("sh").arg("-c").arg("echo out of order >&2; exit 3");
+    let server =
+        server.transport(Transport::Stdio).env("SHARED", "ends at once").start_shared().await.unwrap();
+    let problem = server.create_client(ClientOptions::default()).await.unwrap_err().to_string();
+    assert!(
+        problem.contains("the shared server has ended") || problem.contains("closed its standard output"),
+        "{problem}"
+    );
+    let line = server.wait_for_log("out of order", Duration::from_secs(60)).await;
+    line.unwrap();
 }

@@ -6,7 +6,7 @@ use gatewright_core::{Line, LineReader, write_line};
 use tokio::{
     io::{AsyncRead, AsyncWrite, AsyncWriteExt as _},
     sync::Mutex,
-    task::JoinHandle,
+    task::{AbortHandle, JoinHandle},
 };
 
 use super::message::{Incoming, MessageSender, Outgoing, Transport};
@@ -41,6 +41,13 @@ impl LineTransport {
             let _ = sender.send(Incoming::Closed(explain(reason).await));
         });
         Self { writer: Mutex::new(Some(Box::new(writer))), reader }
+    }
+}
+
+impl LineTransport {
+    /// Ends the reading, for a stream that others read from now on.
+    pub(crate) fn reader(&self) -> AbortHandle {
+        self.reader.abort_handle()
     }
 }
 

@@ -41,6 +41,17 @@ struct Sent {
 }
 
 impl Routes {
+    /// The routes of a connection on which `given` numbers were given out before, and the server was told that the client is
+    /// initialized or not.
+    pub(super) fn continued(given: u64, was_initialized: bool) -> Self {
+        Self { given, was_initialized, ..Self::default() }
+    }
+
+    /// The arguments of [`Routes::continued`].
+    pub(super) fn so_far(&self) -> (u64, bool) {
+        (self.given, self.was_initialized)
+    }
+
     pub(super) fn join(&mut self, sender: MessageSender) -> u64 {
         let number = self.next();
         self.clients.insert(number, sender);
@@ -199,7 +210,7 @@ impl Routes {
             message["id"] = own;
             return self.deliver(client, Incoming::Message(message));
         }
-        // The client of such an id has left.
+        // The client of such an id has left, perhaps with its process.
         if id.as_u64().is_some_and(|id| (FIRST_ID..=FIRST_ID + self.given).contains(&id)) {
             return;
         }

@@ -9,6 +9,7 @@ use std::sync::{
 };
 
 use async_trait::async_trait;
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use tokio::sync::{Mutex as AsyncMutex, mpsc};
 
@@ -23,6 +24,26 @@ use crate::{base::lock, protocol::ClientError};
 pub(crate) struct SharedConnection {
     inner: Connector,
     current: AsyncMutex<Option<Arc<Hub>>>,
+    /// From the process that had the connection before.
+    before: Handshake,
+}
+
+/// What a process has to know of a connection that another one used before.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+pub(crate) struct Handshake {
+    /// The result of `initialize`, if there was one.
+    result: Option<Value>,
+    /// True if the server was told that the client is initialized.
+    is_told: bool,
+    /// Number of ids given out: each is used once on the connection.
+    given: u64,
+}
+
+impl Handshake {
+    /// True if the server has got a message.
+    pub(crate) fn is_begun(&self) -> bool {
+        self.given > 0
+    }
 }
 
 /// An open connection.
@@ -34,8 +55,27 @@ struct Hub {
 }
 
 impl SharedConnection {
+    #[cfg(feature = "suites")]
     pub(crate) fn new(inner: Connector) -> Arc<Self> {
-        Arc::new(Self { inner, current: AsyncMutex::default() })
+        Self::continued(inner, Handshake::default())
+    }
+
+    /// A connection that another process has used before.
+    pub(crate) fn continued(inner: Connector, before: Handshake) -> Arc<Self> {
+        Arc::new(Self { inner, current: AsyncMutex::default(), before })
+    }
+
+    /// Ends the connection for the clients of this process. Returns what the next one needs, or `None` if the connection has ended
+    /// by itself, or its handshake goes on.
+    pub(crate) fn end(&self) -> Option<Handshake> {
+        let mut current = self.current.try_lock().ok()?;
+        let Some(hub) = current.take() else { return Some(self.before.clone()) };
+        let result = hub.initialized.try_lock().ok()?.clone();
+        let mut routes = lock(&hub.routes);
+        let is_open = routes.closed().is_none();
+        routes.close("the shared server was given back");
+        let (given, is_told) = routes.so_far();
+        is_open.then_some(Handshake { result, is_told, given })
     }
 
     /// Connects clients over the shared connection.
@@ -53,11 +93,13 @@ impl SharedConnection {
     }
 
     /// Returns true while the connection is open.
+    #[cfg(feature = "suites")]
     pub(crate) async fn is_open(&self) -> bool {
         self.current.lock().await.as_ref().is_some_and(|hub| lock(&hub.routes).closed().is_none())
     }
 
     /// Closes the connection for all clients.
+    #[cfg(feature = "suites")]
     pub(crate) async fn close(&self) {
         let hub = self.current.lock().await.take();
         if let Some(hub) = hub {
@@ -73,9 +115,10 @@ impl SharedConnection {
         }
         let (sender, incoming) = mpsc::unbounded_channel();
         let transport = (self.inner)(sender, None).await?;
-        let routes: Arc<Mutex<Routes>> = Arc::default();
+        let Handshake { result, is_told, given } = self.before.clone();
+        let routes = Arc::new(Mutex::new(Routes::continued(given, is_told)));
         tokio::spawn(pass_on(incoming, routes.clone()));
-        let hub = Arc::new(Hub { transport, routes, initialized: AsyncMutex::default() });
+        let hub = Arc::new(Hub { transport, routes, initialized: AsyncMutex::new(result) });
         *current = Some(hub.clone());
         Ok(hub)
     }

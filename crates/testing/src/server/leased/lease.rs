@@ -71,6 +71,15 @@ impl Lease {
     }
 }
 
+/// Makes a named pipe for this user.
+pub(super) async fn make_pipe(path: &Path) -> std::io::Result<()> {
+    let made = Command::new("mkfifo").arg("-m").arg("600").arg(path).status().await?;
+    match made.success() {
+        true => Ok(()),
+        false => Err(std::io::Error::other(format!("mkfifo failed: {made}"))),
+    }
+}
+
 /// Starts the keeper of a server, with a first lease. It removes `dir` at the end. `kill` are shell commands that leave nothing of the server.
 ///
 /// # Errors
@@ -82,10 +91,7 @@ pub(super) async fn keep(
     stop_timeout: Duration,
 ) -> std::io::Result<Lease> {
     let path = dir.join("lease");
-    let made = Command::new("mkfifo").arg("-m").arg("600").arg(&path).status().await?;
-    if !made.success() {
-        return Err(std::io::Error::other(format!("mkfifo failed: {made}")));
-    }
+    make_pipe(&path).await?;
     // Open at both ends, so that neither the keeper nor the lease waits for the other.
     let both_ends = File::options().read(true).write(true).open(&path)?;
     let tenths = stop_timeout.as_millis().div_ceil(100);

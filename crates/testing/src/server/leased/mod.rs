@@ -1,13 +1,15 @@
 //! Servers that tests in different processes share: `cargo nextest` runs each test in its own.
 //!
 //! Tests with the same server (see `identity`) find its state in a directory of the build. The first starts it, each holds a lease on
-//! it, and a keeper ends it a few seconds after the last lease is gone, however the holders ended.
+//! it, and a keeper ends it a few seconds after the last lease is gone, however the holders ended. At standard input and output they take
+//! turns.
 
 pub(super) mod held;
 mod identity;
 mod lease;
 mod state;
 mod tail;
+mod turn;
 
 use std::{
     fs::File,
@@ -18,12 +20,13 @@ use std::{
 use held::Held;
 use lease::Lease;
 use state::StateFile;
+use turn::{Pipes, Turn};
 
 use super::{
     builder::{ServerBuilder, Transport},
     error::StartError,
     log_ring::LogRing,
-    process::Process,
+    process::{Output, Process, spawn_advice},
     program,
     running::Server,
     state::ServerInfo,
@@ -37,9 +40,11 @@ impl ServerBuilder {
     /// Starts the server, or uses the one that another test of this run has started: with the same program, arguments, environment and
     /// options, whose files have not changed since. It ends a few seconds after the last test that uses it. `stop` gives it back.
     ///
+    /// Over standard input and output one test has the server at a time, until it gives it back, and another call waits for that; all
+    /// have one handshake. If a test is killed meanwhile, the next one gets a new process.
+    ///
     /// # Errors
-    /// As [`ServerBuilder::start`]; or the server cannot be shared, since it talks over standard input and output, runs already, or has an
-    /// HTTP mock of one test.
+    /// As [`ServerBuilder::start`]; or the server cannot be shared, since it runs already, or has an HTTP mock of one test.
     pub async fn start_shared(self) -> Result<Server, StartError> {
         self.check_shared()?;
         let identity = identity::of(&self);
@@ -48,15 +53,30 @@ impl ServerBuilder {
             let problem = format!("its directory {} cannot be used: {error}", place.display());
             StartError { advice: "make it writable".into(), ..self.failure(0, problem, &LogRing::default()) }
         };
-        // Until the end of this function only this process looks for the server or starts it.
-        let locked = place.clone();
-        let _lock = tokio::task::spawn_blocking(move || lock_directory(&locked))
-            .await
-            .unwrap_or_else(|error| Err(std::io::Error::other(error)))
-            .map_err(failed)?;
-        match self.running(&place).await {
-            Some(server) => Ok(server),
-            None => self.start_in(&place).await,
+        loop {
+            // While it is locked, only this process looks for the server or starts it.
+            let locked = place.clone();
+            let locked = tokio::task::spawn_blocking(move || lock_directory(&locked))
+                .await
+                .unwrap_or_else(|error| Err(std::io::Error::other(error)))
+                .map_err(failed)?;
+            let running = self.running(&place).await;
+            let is_new = running.is_none();
+            let server = match running {
+                Some(server) => server,
+                None => self.clone().start_in(&place).await?,
+            };
+            if self.transport != Transport::Stdio {
+                return Ok(server);
+            }
+            // Others may start a server while this process waits.
+            let state = StateFile::read(&place);
+            drop(locked);
+            if let Some(state) = state
+                && server.take_turn(&state, is_new).await.map_err(failed)?
+            {
+                return Ok(server);
+            }
         }
     }
 
@@ -70,12 +90,6 @@ impl ServerBuilder {
             return failure(
                 "a server with an HTTP mock cannot be shared: the mock belongs to one test",
                 "leave `shared` out, for this test or this module",
-            );
-        }
-        if self.transport == Transport::Stdio {
-            return failure(
-                "a server over standard input and output cannot be shared: each client has a process of its own",
-                "leave `shared` out, or let the server speak HTTP",
             );
         }
         if self.base_url.is_some() {
@@ -95,7 +109,11 @@ impl ServerBuilder {
             let server = Server::leased(self.clone());
             *lock(&server.state.info) =
                 ServerInfo { base_url: state.base_url.clone(), port: state.port, pid: state.pid };
-            if server.answers(state.port).await {
+            let answers = match self.transport {
+                Transport::Stdio => Pipes::of(state.directory()).are_open(),
+                _ => server.answers(state.port).await,
+            };
+            if answers {
                 let log = tail::Tail::from_end(&state.log, server.state.log.clone());
                 *lock(&server.state.leased) = lease.map(|lease| Held::new(lease, log));
                 return Some(server);
@@ -117,7 +135,10 @@ impl ServerBuilder {
         options.log_file = Some(log.clone());
         let server = Server::leased(options);
         let tail = tail::Tail::from_start(&log, server.state.log.clone());
-        server.start_child().await?;
+        match server.state.options.transport {
+            Transport::Stdio => server.start_on_pipes(&own, &log).await?,
+            _ => server.start_child().await?,
+        }
         let info = server.info();
         let stop_timeout = server.state.options.stop_timeout;
         let kill = server.state.process.lock().await.as_ref().map(Process::kill_command).unwrap_or_default();
@@ -130,6 +151,40 @@ impl ServerBuilder {
         }
         *lock(&server.state.leased) = Some(Held::new(lease, tail));
         Ok(server)
+    }
+}
+
+impl Server {
+    /// Starts the process with named pipes as its standard input and output.
+    async fn start_on_pipes(&self, own: &Path, errors: &Path) -> Result<(), StartError> {
+        let (options, log) = (&self.state.options, &self.state.log);
+        let failed = |error: std::io::Error| StartError {
+            advice: spawn_advice(&error),
+            ..options.failure(0, format!("it cannot be run: {error}"), log)
+        };
+        let pipes = Pipes::make(own).await.map_err(failed)?;
+        let output = Output::Named { input: &pipes.input, output: &pipes.output, errors };
+        let spawned =
+            Process::spawn(options.command(0), output, log, options.stop_timeout, &self.state.last_exit);
+        let (process, _) = spawned.map_err(failed)?;
+        lock(&self.state.info).pid = process.pid();
+        *self.state.process.lock().await = Some(process);
+        Ok(())
+    }
+
+    /// Waits for the turn at standard input and output. False if the server has to be replaced; one that `is_new` is taken even if it has
+    /// ended, so that a client says why.
+    async fn take_turn(&self, state: &StateFile, is_new: bool) -> std::io::Result<bool> {
+        let dir = state.directory();
+        let turn = Turn::wait(dir).await?;
+        let Some(turn) = turn.filter(|_| is_new || Pipes::of(dir).are_open()) else {
+            state.kill();
+            return Ok(false);
+        };
+        if let Some(held) = lock(&self.state.leased).as_mut() {
+            held.has_turn(turn);
+        }
+        Ok(true)
     }
 }
 

@@ -38,6 +38,11 @@ impl StateFile {
         serde_json::from_str(&std::fs::read_to_string(place.join(FILE)).ok()?).ok()
     }
 
+    /// The directory of the process's own files.
+    pub(super) fn directory(&self) -> &Path {
+        self.lease.parent().unwrap_or(Path::new("."))
+    }
+
     pub(super) fn write(&self, place: &Path) -> std::io::Result<()> {
         let mut file = tempfile::NamedTempFile::new_in(place)?;
         serde_json::to_writer(&mut file, self)?;
@@ -45,11 +50,11 @@ impl StateFile {
         Ok(())
     }
 
-    /// True if this very process runs, and (on Linux) its group listens on the port.
+    /// True if this very process runs, and (on Linux) its group listens on the port, if it has one.
     pub(super) fn is_alive(&self) -> bool {
         self.is_same_process() && {
             let ports = port::listening(self.pid);
-            ports.is_empty() || ports.contains(&self.port)
+            self.port == 0 || ports.is_empty() || ports.contains(&self.port)
         }
     }
 
