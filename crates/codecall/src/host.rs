@@ -47,8 +47,7 @@ pub(crate) struct ScriptHost {
     detailed: Mutex<HashMap<String, Failure>>,
     /// Texts of the inputs of calls that failed.
     failed: Mutex<SentTexts>,
-    /// The facts of the plan, and the tools whose results it reads and whose shapes were not known before the run.
-    unjudged: Mutex<Option<(PlanFacts, Vec<(String, Arc<ToolEntry>)>)>>,
+    unjudged: Mutex<Option<Unjudged>>,
     own_paths: Arc<OwnPaths>,
     pub(crate) shapes: Arc<Shapes>,
     pub(crate) kept: Arc<KeptResults>,
@@ -72,6 +71,12 @@ pub(crate) struct ScriptHost {
     pub(crate) rehearsal: Option<Rehearsal>,
     /// Apps of saved plans, which a rehearsal runs as rehearsals, too.
     pub(crate) plans: Vec<Arc<dyn App>>,
+}
+
+/// The facts of a plan that reads results whose shapes were not known before the run, and the tools of these.
+struct Unjudged {
+    facts: PlanFacts,
+    tools: Vec<(String, Arc<ToolEntry>)>,
 }
 
 /// Copies of a block that there are while it is written to the journal.
@@ -485,8 +490,8 @@ impl Host for ScriptHost {
             });
             let unknown: Vec<_> = unknown.collect();
             if !unknown.is_empty() {
-                let unjudged = Some((facts.clone(), unknown));
-                *self.unjudged.lock().unwrap_or_else(PoisonError::into_inner) = unjudged;
+                let unjudged = Unjudged { facts: facts.clone(), tools: unknown };
+                *self.unjudged.lock().unwrap_or_else(PoisonError::into_inner) = Some(unjudged);
             }
             let is_rehearsal = self.rehearsal.is_some();
             let work = plan_check::work(&facts);
@@ -500,7 +505,7 @@ impl Host for ScriptHost {
 
     fn hindsight(&self) -> Vec<PlanWarning> {
         let unjudged = self.unjudged.lock().unwrap_or_else(PoisonError::into_inner).take();
-        let Some((facts, tools)) = unjudged else { return Vec::new() };
+        let Some(Unjudged { facts, tools }) = unjudged else { return Vec::new() };
         let learned = tools.into_iter().filter_map(|(name, entry)| {
             let shape = Some(self.shapes.result_shape(&entry, &self.caller)?);
             Some((name, Named::Tool { entry, shape }))
