@@ -128,7 +128,19 @@ mod tests {
             let error = fault(bad).unwrap_err();
             assert!(error.contains(bad) && error.len() > bad.len() + 10, "{error}");
         }
-        assert_eq!("jwks".parse(), Ok(Endpoint::Jwks));
+        for (name, endpoint) in [
+            ("metadata", Endpoint::Metadata),
+            ("jwks", Endpoint::Jwks),
+            ("register", Endpoint::Register),
+            ("authorize", Endpoint::Authorize),
+            ("token", Endpoint::Token),
+            ("revoke", Endpoint::Revoke),
+            ("introspect", Endpoint::Introspect),
+            ("userinfo", Endpoint::Userinfo),
+            ("all", Endpoint::All),
+        ] {
+            assert_eq!(name.parse(), Ok(endpoint));
+        }
         assert!("keys".parse::<Endpoint>().unwrap_err().contains("jwks"));
     }
 }
