@@ -66,7 +66,7 @@ impl ResultConfig {
 /// A limit in bytes that can be turned off.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum MaxBytes {
-    /// So many bytes.
+    /// A limit of this many bytes.
     Bytes(u64),
     /// No limit.
     Off,

@@ -88,7 +88,7 @@ pub struct Occupied {
 }
 
 impl Occupancy {
-    /// At this moment.
+    /// Reads the current load.
     pub fn now(&self) -> Occupied {
         let gate = self.endpoint.gate();
         let ((requests, streams), unsent_bytes) = (gate.open(), gate.unsent.held());

@@ -173,7 +173,7 @@ impl ApprovalEventKind {
 pub struct ApprovalEvent {
     /// The step.
     pub kind: ApprovalEventKind,
-    /// When.
+    /// Time of the step.
     pub at: SystemTime,
     /// Subject of the caller.
     pub subject: String,

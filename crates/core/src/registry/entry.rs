@@ -16,6 +16,7 @@ use crate::{
     App, AppHealth, Caller, Catalog, CatalogFinding, PerCaller, SchemaMode, ScopeRule, ToolOverride,
     UriPattern,
     access::{all_scopes, scopes_of_uri},
+    listable::MOST_FINDINGS,
     names::{clipped, underscore},
 };
 
@@ -156,15 +157,28 @@ impl AppEntry {
         }
     }
 
-    /// Logs, once each, what clients are not shown as the app offers it; at most a thousand findings of one app.
+    /// Logs, once each, what clients are not shown as the app offers it, and of many at once the number; at most a thousand findings of one app.
     pub(super) fn log_findings(&self, found: &[CatalogFinding]) {
         const MOST_LOGGED: usize = 1_000;
+        const MOST_LINES: usize = 5;
         let mut logged = self.logged.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut new = Vec::new();
         for finding in found {
-            if logged.len() >= MOST_LOGGED || !logged.insert(finding.clone()) {
-                continue;
+            if logged.len() < MOST_LOGGED && logged.insert(finding.clone()) {
+                new.push(finding);
             }
-            let CatalogFinding { item, problem, is_left_out } = finding;
+        }
+        if let [CatalogFinding { item, problem, .. }, ..] = new.as_slice()
+            && new.len() > MOST_LINES
+        {
+            let (count, left_out) = (new.len(), new.iter().filter(|finding| finding.is_left_out).count());
+            let least = if found.len() < MOST_FINDINGS { "" } else { "at least " };
+            tracing::warn!(app.id = %self.id, count, left_out, item = ?item, problem = ?problem,
+                "an app offers {least}{count} items that clients do not get as they are, {left_out} of them not at all, such as `item`; \
+                 `gatewright check --live` lists them");
+            return;
+        }
+        for CatalogFinding { item, problem, is_left_out } in new {
             let message = match is_left_out {
                 true => "an app offers an item that cannot be offered to clients; it is left out",
                 false => {

@@ -302,7 +302,7 @@ impl Registry {
 
     async fn follow(self: Arc<Self>, entry: AppEntry, mut heard: Heard) {
         // It may have failed before anybody followed it. One that was taken out already ends on purpose.
-        if self.lock().iter().any(|app| Arc::ptr_eq(&app.app, &entry.app)) {
+        if self.snapshot.load().apps.iter().any(|app| Arc::ptr_eq(&app.app, &entry.app)) {
             heard.log_health(&entry);
         }
         loop {
@@ -310,33 +310,55 @@ impl Registry {
                 event = heard.events.recv() => event,
                 () = self.stop.cancelled() => return,
             };
-            let apps = self.lock();
-            // Its options may have changed since.
-            let Some(entry) = apps.iter().find(|app| Arc::ptr_eq(&app.app, &entry.app)) else { return };
-            match event {
-                Ok(AppEvent::ResourceUpdated(uri, audience)) => {
-                    let _ = self.updates.send(ResourceUpdate { app: entry.id.clone(), uri, audience });
+            if let Ok(AppEvent::ResourceUpdated(uri, audience)) = event {
+                if !self.snapshot.load().apps.iter().any(|app| Arc::ptr_eq(&app.app, &entry.app)) {
+                    return;
                 }
-                Ok(AppEvent::Changed(Audience::Everyone)) => {
-                    heard.log_health(entry);
+                let _ = self.updates.send(ResourceUpdate { app: entry.id.clone(), uri, audience });
+                continue;
+            }
+            // The lists of an upstream may be long, and those of another may be worked on: no thread that serves requests waits.
+            let (registry, app) = (self.clone(), entry.app.clone());
+            let taken_over = tokio::task::spawn_blocking(move || {
+                registry.take_over(&app, event, &mut heard).then_some(heard)
+            });
+            let Ok(Some(back)) = taken_over.await else { return };
+            heard = back;
+        }
+    }
+
+    /// Takes over what an app told. False if the app is gone.
+    fn take_over(
+        &self,
+        app: &Arc<dyn App>,
+        event: Result<AppEvent, broadcast::error::RecvError>,
+        heard: &mut Heard,
+    ) -> bool {
+        let apps = self.lock();
+        // Its options may have changed since.
+        let Some(entry) = apps.iter().find(|entry| Arc::ptr_eq(&entry.app, app)) else { return false };
+        match event {
+            Ok(AppEvent::ResourceUpdated(..)) => {}
+            Ok(AppEvent::Changed(Audience::Everyone)) => {
+                heard.log_health(entry);
+                self.rebuild(&apps);
+            }
+            Ok(AppEvent::Changed(audience)) => {
+                self.sync(entry, &audience);
+            }
+            Err(broadcast::error::RecvError::Lagged(_)) => {
+                heard.log_health(entry);
+                // What was missed may have been updates of resources only.
+                if !self.snapshot.load().has_current(entry) {
                     self.rebuild(&apps);
                 }
-                Ok(AppEvent::Changed(audience)) => {
+                for audience in self.personal.audiences(&entry.id) {
                     self.sync(entry, &audience);
                 }
-                Err(broadcast::error::RecvError::Lagged(_)) => {
-                    heard.log_health(entry);
-                    // What was missed may have been updates of resources only.
-                    if !self.snapshot.load().has_current(entry) {
-                        self.rebuild(&apps);
-                    }
-                    for audience in self.personal.audiences(&entry.id) {
-                        self.sync(entry, &audience);
-                    }
-                }
-                Err(broadcast::error::RecvError::Closed) => return,
             }
+            Err(broadcast::error::RecvError::Closed) => return false,
         }
+        true
     }
 
     /// The items of `entry` for `caller` alone.

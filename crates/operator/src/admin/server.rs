@@ -232,7 +232,7 @@ mod tests {
             let mut stream = TcpStream::connect(address).await.unwrap();
             stream.write_all(sent).await.unwrap();
             let mut rest = Vec::new();
-            // Time is not waited for: it passes while nothing else is to do.
+            // The paused clock advances once every task waits.
             let closed = tokio::time::timeout(2 * WAIT, stream.read_to_end(&mut rest)).await;
             assert!(closed.is_ok(), "{sent:?} is held open");
         }
@@ -248,7 +248,7 @@ mod tests {
         stream.write_all(b"GET /metrics HTTP/1.1\r\nhost: localhost\r\n\r\n").await.unwrap();
         let mut text = vec![0; 100];
         stream.read_exact(&mut text).await.unwrap();
-        // Time is not waited for: it passes while nothing else is to do.
+        // The paused clock advances once every task waits.
         tokio::time::sleep(2 * WAIT).await;
         // Reset, or ended.
         let _ = stream.read_to_end(&mut text).await;
