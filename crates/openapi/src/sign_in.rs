@@ -41,8 +41,8 @@ pub struct ApiSignIn {
     pub server: SignInServer,
     /// Name that the authorization server gives itself in its answers (RFC 9207).
     pub issuer: Option<String>,
-    /// The gateway's client identifier there.
-    pub client_id: String,
+    /// The gateway's client identifier there. None: the gateway has to register itself.
+    pub client_id: Option<String>,
     /// Its secret.
     pub client_secret: Option<Secret>,
     /// Identifier and secret go into the body.
@@ -162,6 +162,12 @@ fn described(
             let Some(flow) = flows.iter().find(is_of_code) else {
                 return metadata_url.as_deref().map_or(Ok(None), issuer_of);
             };
+            // Where the gateway registers itself, the metadata says how.
+            if let (None, Some(metadata)) = (&user.client_id, metadata_url.as_deref())
+                && let Ok(Some(server)) = issuer_of(metadata)
+            {
+                return Ok(Some(server));
+            }
             let url = |own: &Option<String>, of_document: &Option<Arc<str>>, field| match own {
                 Some(own) => Ok(Some(own.clone())),
                 None => of_document.as_deref().map(|url| whole(url, field)).transpose(),
@@ -249,6 +255,15 @@ mod tests {
             assert!(found(own.clone(), scheme).unwrap_err().contains("`authorizationUrl`"));
         }
         assert!(found(json!({"Other": own}), code()).is_err());
+        let metadata = "https://idp.example/.well-known/oauth-authorization-server";
+        let SecurityScheme::Oauth2 { flows, .. } = flow(Oauth2FlowKind::AuthorizationCode) else { panic!() };
+        let with_metadata = SecurityScheme::Oauth2 { flows, metadata_url: Some(metadata.into()) };
+        assert!(matches!(found(own, Some(with_metadata.clone())), Ok(SignInServer::Endpoints { .. })));
+        assert_eq!(
+            found(json!({"type": "oauth"}), Some(with_metadata)),
+            Ok(SignInServer::Issuer("https://idp.example".into())),
+            "its metadata says how to register"
+        );
     }
 
     #[test]

@@ -9,7 +9,7 @@ use http::{Request, StatusCode, request::Parts};
 use serde::{Deserialize, Serialize};
 
 use super::{
-    client::{ClientIdentity, IssuerTag, NEEDS_CLIENT_ID},
+    client::{ClientIdentity, IdentityError, IssuerTag},
     discovery::ServerMetadata,
     vault::{ConnectRequest, Provider, UpstreamVault},
 };
@@ -105,10 +105,9 @@ impl UpstreamVault {
                 "This address was made for another user than the one signed in here. Sign out, then open it again.",
             ));
         }
-        let identity = provider.identity(ctx, &server).await.map_err(|why| {
-            let needs_client_id = why == NEEDS_CLIENT_ID;
-            let response = unavailable(why);
-            if !needs_client_id {
+        let identity = provider.identity(ctx, &server).await.map_err(|error| {
+            let response = unavailable(error.to_string());
+            if matches!(error, IdentityError::Failed(_)) {
                 return response;
             }
             let text = format!(

@@ -17,9 +17,18 @@ use super::{
 };
 use crate::{context::Context, crypto::sha256_hex, store::Key, tuning::UPSTREAM_REGISTRATION_LIFETIME};
 
-/// Error of a server that takes neither registrations nor client documents.
-pub(super) const NEEDS_CLIENT_ID: &str =
-    "its authorization server registers no clients by itself; set `auth.clientId`";
+/// Why the gateway has no client identity at an authorization server.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub(super) enum IdentityError {
+    /// The gateway cannot register itself there.
+    #[error(
+        "{why}; register the gateway there, with the redirect URI {callback}, and set `apps.{app}.auth.clientId`"
+    )]
+    NeedsClientId { why: &'static str, callback: String, app: String },
+    /// A registration failed.
+    #[error("{0}")]
+    Failed(String),
+}
 
 /// Our client identity at an authorization server.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -82,7 +91,7 @@ impl Provider {
         &self,
         ctx: &Context,
         server: &ServerMetadata,
-    ) -> Result<ClientIdentity, String> {
+    ) -> Result<ClientIdentity, IdentityError> {
         let takes = |method: &str| {
             // Basic is what a server without the field takes (RFC 8414 §2).
             let methods = server.token_endpoint_auth_methods_supported.as_deref();
@@ -93,15 +102,24 @@ impl Provider {
             let in_form = !takes("client_secret_basic") && takes("client_secret_post");
             return Ok(ClientIdentity { id: id.clone(), secret, in_form });
         }
-        // A document of ours can be read from elsewhere only when we are reached with https.
-        if server.client_id_metadata_document_supported && ctx.deployment.is_https() {
-            let id = IssuerTag::of(&server.issuer).document_url(ctx);
-            return Ok(ClientIdentity { id, secret: None, in_form: false });
+        let issuer = IssuerTag::of(&server.issuer);
+        if server.takes_documents(ctx) {
+            return Ok(ClientIdentity { id: issuer.document_url(ctx), secret: None, in_form: false });
         }
-        let Some(endpoint) = &server.registration_endpoint else {
-            return Err(NEEDS_CLIENT_ID.to_owned());
+        if let Some(endpoint) = &server.registration_endpoint {
+            return self.registered(ctx, server, endpoint).await.map_err(IdentityError::Failed);
+        }
+        let why = match (server.is_unnamed, server.client_id_metadata_document_supported) {
+            (true, _) => {
+                "only the endpoints of its authorization server are known, and no metadata says how the gateway could register itself"
+            }
+            (false, true) => {
+                "its authorization server takes only clients that it reads about at an https address, and `publicUrl` is none"
+            }
+            (false, false) => "its authorization server registers no clients by itself",
         };
-        self.registered(ctx, server, endpoint).await
+        let (callback, app) = (issuer.callback(ctx), self.settings.app.clone());
+        Err(IdentityError::NeedsClientId { why, callback, app })
     }
 
     async fn registered(

@@ -13,6 +13,8 @@ use crate::{
 };
 
 const MAX_BYTES: usize = 256 * 1024;
+/// Most issuers that a server with known endpoints may have.
+const MOST_ISSUERS: usize = 4;
 /// Time for which metadata is used before it is fetched again, in milliseconds.
 const FRESH_MS: u64 = 600_000;
 
@@ -65,15 +67,19 @@ impl Provider {
         {
             return Ok(server.clone());
         }
-        let server = self.discover().await?;
+        let server = self.discover(ctx).await?;
         *cached = Some((server.clone(), now));
         Ok(server)
     }
 
-    async fn discover(&self) -> Result<ServerMetadata, String> {
+    async fn discover(&self, ctx: &Context) -> Result<ServerMetadata, String> {
         let settings = &self.settings;
         if let Some(endpoints) = &settings.endpoints {
-            return self.configured(endpoints).await;
+            let known = self.configured(endpoints).await?;
+            return match settings.client_id {
+                Some(_) => Ok(known),
+                None => self.registering(ctx, known).await,
+            };
         }
         let resource = match settings.is_mcp {
             true => resource(&self.fetcher, &settings.resource).await?,
@@ -129,6 +135,63 @@ impl Provider {
     }
 }
 
+impl Provider {
+    /// Returns `known`, a server of which only the endpoints are known, with its metadata if that lets the gateway register itself.
+    ///
+    /// Metadata counts only if it names the same endpoints: whoever writes it gets nothing that the server would not get.
+    async fn registering(&self, ctx: &Context, known: ServerMetadata) -> Result<ServerMetadata, String> {
+        let issuers = match &self.settings.issuer {
+            Some(issuer) => vec![issuer.clone()],
+            None => issuers(&known),
+        };
+        for issuer in issuers {
+            let found = match metadata(&self.fetcher, &issuer).await {
+                Ok(Some(found)) => found,
+                Ok(None) | Err(MetadataError::Unusable) => continue,
+                Err(error @ MetadataError::Failed(_)) => return Err(error.to_string()),
+            };
+            let without_query = |url: &str| url.split('?').next().unwrap_or_default().to_owned();
+            let is_same = found.issuer.trim_end_matches('/') == issuer.trim_end_matches('/')
+                && without_query(&found.authorization_endpoint)
+                    == without_query(&known.authorization_endpoint)
+                && found.token_endpoint == known.token_endpoint;
+            if is_same && (found.registration_endpoint.is_some() || found.takes_documents(ctx)) {
+                return Ok(ServerMetadata {
+                    authorization_endpoint: known.authorization_endpoint,
+                    refresh_endpoint: known.refresh_endpoint,
+                    scopes: known.scopes,
+                    ..found
+                });
+            }
+        }
+        Ok(known)
+    }
+}
+
+impl ServerMetadata {
+    /// Returns true if the server reads about the gateway at an address of ours, which it can only if that is https.
+    pub(super) fn takes_documents(&self, ctx: &Context) -> bool {
+        self.client_id_metadata_document_supported && ctx.deployment.is_https()
+    }
+}
+
+/// Possible issuers of a server with these endpoints: their origins, and the paths above them.
+fn issuers(known: &ServerMetadata) -> Vec<String> {
+    let mut all: Vec<String> = Vec::new();
+    for endpoint in [&known.token_endpoint, &known.authorization_endpoint] {
+        let Ok(url) = Url::parse(endpoint) else { continue };
+        let origin = url.origin().ascii_serialization();
+        let path = url.path().trim_end_matches('/');
+        let above = path.match_indices('/').map(|(at, _)| format!("{origin}{}", &path[..at]));
+        for issuer in above {
+            if !all.contains(&issuer) && all.len() < MOST_ISSUERS {
+                all.push(issuer);
+            }
+        }
+    }
+    all
+}
+
 fn origin(address: &str) -> Result<String, String> {
     let url = Url::parse(address).map_err(|_| "its address is not one".to_owned())?;
     Ok(url.origin().ascii_serialization())
@@ -168,33 +231,49 @@ fn covers(resource: &str, address: &str) -> bool {
     resource.origin() == address.origin() && below
 }
 
-const UNREADABLE: &str = "the metadata of its authorization server cannot be used: it cannot be read, or an endpoint in it is not a public \
-                          https address without a fragment";
+/// Why there is no metadata of an authorization server.
+#[derive(Debug, thiserror::Error)]
+enum MetadataError {
+    #[error(
+        "the metadata of its authorization server cannot be used: it cannot be read, or an endpoint in it is not a public https address \
+         without a fragment"
+    )]
+    Unusable,
+    #[error("the metadata of its authorization server cannot be read: {0}")]
+    Failed(FetchError),
+}
 
 async fn server(fetcher: &Fetcher, issuer: &str) -> Result<ServerMetadata, String> {
+    let found = metadata(fetcher, issuer).await.map_err(|error| error.to_string())?;
+    let found = found.ok_or("the metadata of its authorization server cannot be read: there is none")?;
+    match found.issuer == issuer {
+        true => Ok(found),
+        false => Err("the metadata of its authorization server names another issuer".to_owned()),
+    }
+}
+
+/// The metadata of an issuer, if it has some. It may call itself something else.
+async fn metadata(fetcher: &Fetcher, issuer: &str) -> Result<Option<ServerMetadata>, MetadataError> {
+    let inserted = |name| inserted(issuer, name).map_err(|_| MetadataError::Unusable);
     let places = [
-        inserted(issuer, "oauth-authorization-server")?,
-        inserted(issuer, "openid-configuration")?,
+        inserted("oauth-authorization-server")?,
+        inserted("openid-configuration")?,
         format!("{}/.well-known/openid-configuration", issuer.trim_end_matches('/')),
     ];
-    let mut last = "not there".to_owned();
+    let mut failure = None;
     for place in places {
         match fetcher.get(&place, MAX_BYTES).await {
             Ok(fetched) => {
-                let found: ServerMetadata = read_json(&fetched.body).map_err(|_| UNREADABLE.to_owned())?;
+                let found: ServerMetadata = read_json(&fetched.body).map_err(|_| MetadataError::Unusable)?;
                 let endpoints = [&found.authorization_endpoint, &found.token_endpoint].into_iter();
-                if fetcher.allows(endpoints.chain(&found.registration_endpoint)).await.is_err() {
-                    return Err(UNREADABLE.to_owned());
-                }
-                if found.issuer != issuer {
-                    return Err("the metadata of its authorization server names another issuer".to_owned());
-                }
-                return Ok(found);
+                let allowed = fetcher.allows(endpoints.chain(&found.registration_endpoint)).await;
+                return allowed.map(|()| Some(found)).map_err(|_| MetadataError::Unusable);
             }
-            Err(error) => last = error.to_string(),
+            Err(FetchError::Status(400..500) | FetchError::OAuth(400..500, _)) => {}
+            Err(error) => failure = Some(error),
         }
     }
-    Err(format!("the metadata of its authorization server cannot be read: {last}"))
+    failure.map_or(Ok(None), |error| Err(MetadataError::Failed(error)))
 }
 
 #[cfg(test)]

@@ -54,7 +54,7 @@ pub struct UpstreamProvider {
     pub scopes: Vec<String>,
     /// The authorization server; the one the server's metadata names when absent. With `endpoints`, only the name that it gives itself.
     pub issuer: Option<String>,
-    /// Endpoints of the authorization server, in place of its metadata.
+    /// Endpoints of the authorization server, in place of its metadata, which without `client_id` has to name the same ones.
     pub endpoints: Option<OauthEndpoints>,
     /// Further parameters of the authorization request.
     pub parameters: Vec<(String, String)>,
@@ -238,7 +238,13 @@ impl UserCredentials for UpstreamVault {
     ) -> AppFuture<'a, Result<Authorize, String>> {
         Box::pin(async move {
             let (ctx, sub) = (&self.0.services.ctx, user_of(principal)?);
-            let scopes = self.provider(app)?.asked(ctx, sub, scopes).await?;
+            let provider = self.provider(app)?;
+            // Nobody opens an address that leads nowhere. (MCP servers are asked about their metadata when a user opens it.)
+            if provider.settings.client_id.is_none() && !provider.settings.is_mcp {
+                let server = provider.server(ctx).await?;
+                provider.identity(ctx, &server).await.map_err(|error| error.to_string())?;
+            }
+            let scopes = provider.asked(ctx, sub, scopes).await?;
             ConnectRequest::address(ctx, sub, app, scopes).await.map_err(|error| error.to_string())
         })
     }

@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use gatewright_auth::{ManualClock, OauthEndpoints, UpstreamProvider, UpstreamVault, store::Store};
 use gatewright_core::{BearerToken, UserCredentials as _};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::{
     connect::{APP, answer_at, open, place_of, principal, sent, shared, tokens},
@@ -41,6 +41,7 @@ struct Given {
     site: Site,
     vault: UpstreamVault,
     clock: Arc<ManualClock>,
+    settings: UpstreamProvider,
 }
 
 async fn given(change: impl FnOnce(&mut UpstreamProvider)) -> Given {
@@ -50,12 +51,17 @@ async fn given(change: impl FnOnce(&mut UpstreamProvider)) -> Given {
     let (clock, store): (Arc<ManualClock>, Arc<dyn Store>) = shared();
     let mut site = Site::on(json!({}), clock.clone(), store).await;
     let vault = UpstreamVault::new(&site.server);
-    vault.serve(provider(&web, change)).unwrap();
+    let settings = provider(&web, change);
+    vault.serve(settings.clone()).unwrap();
     site.router = site.router.clone().merge(vault.router());
-    Given { web, site, vault, clock }
+    Given { web, site, vault, clock, settings }
 }
 
 impl Given {
+    fn provider(&self) -> UpstreamProvider {
+        self.settings.clone()
+    }
+
     async fn token(&self, scopes: &[&str]) -> Option<String> {
         let scopes: Vec<String> = scopes.iter().map(ToString::to_string).collect();
         let token = self.vault.bearer(APP, &principal("user:alice"), &scopes).await.unwrap();
@@ -142,6 +148,99 @@ async fn a_token_of_one_server_is_not_there_once_the_api_has_another() {
     assert_eq!(given.token(&[]).await, None);
     given.vault.serve(provider(&given.web, |_| {})).unwrap();
     assert_eq!(given.token(&[]).await.as_deref(), Some("access-1"));
+}
+
+/// Metadata of the authorization server at `issuer`, whose endpoints are those of the document below `above`.
+fn metadata(web: &Web, issuer: &str, above: &str, more: Value) -> Reply {
+    let mut all = json!({
+        "issuer": issuer, "authorization_endpoint": web.url(&format!("{above}/authorize")),
+        "token_endpoint": web.url(&format!("{above}/token")),
+    });
+    all.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+    Reply::json(all)
+}
+
+/// A provider without a client identifier, whose endpoints are below `above`.
+async fn unregistered(above: &str) -> Given {
+    let above = above.to_owned();
+    given(move |provider| {
+        (provider.client_id, provider.client_secret) = (None, None);
+        let endpoints = provider.endpoints.as_mut().unwrap();
+        endpoints.authorization =
+            endpoints.authorization.replace("/authorize", &format!("{above}/authorize"));
+        endpoints.token = endpoints.token.replace("/token", &format!("{above}/token"));
+        endpoints.secret_in_form = false;
+    })
+    .await
+}
+
+#[tokio::test]
+async fn without_a_client_id_the_gateway_registers_where_metadata_names_the_endpoints_of_the_document() {
+    for (above, well_known, issuer) in [
+        ("", "/.well-known/oauth-authorization-server", ""),
+        ("", "/.well-known/openid-configuration", "/"),
+        ("/realms/a/oidc", "/.well-known/oauth-authorization-server/realms/a", "/realms/a"),
+        ("/realms/a/oidc", "/realms/a/.well-known/openid-configuration", "/realms/a"),
+    ] {
+        let given = unregistered(above).await;
+        let (web, issuer) = (&given.web, given.web.url(issuer));
+        let register = json!({"registration_endpoint": web.url("/register")});
+        web.on(well_known, metadata(web, &issuer, above, register));
+        let made = Reply::json(json!({"client_id": "made-for-us", "token_endpoint_auth_method": "none"}));
+        web.on("/register", Reply { status: 201, ..made });
+        web.on(&format!("{above}/token"), tokens("access-1", "refresh-1"));
+        let url = given.vault.authorize(APP, &principal("user:alice"), &[]).await.unwrap().url;
+        let browser = given.site.browser();
+        let asked: BTreeMap<_, _> = open(&browser, &url, "alice").await.location().into_iter().collect();
+        assert_eq!((&*asked["client_id"], &*asked["tenant"]), ("made-for-us", "a"), "{well_known}");
+        let callback = format!("{ISSUER}{}/callback", place_of(&issuer));
+        assert_eq!(asked["redirect_uri"], callback);
+        let pairs = [("state", asked["state"].as_str()), ("code", "c")];
+        assert_eq!(answer_at(&browser, &place_of(&issuer), &pairs).await.status, 200);
+        assert_eq!(given.token(&[]).await.as_deref(), Some("access-1"));
+        let seen = web.seen();
+        let registered: Vec<_> = seen.iter().filter(|(path, _)| path == "/register").collect();
+        assert_eq!(registered.len(), 1, "once, although it was asked for twice");
+        assert!(registered[0].1.contains(&callback) && !registered[0].1.contains("secret"));
+    }
+}
+
+#[tokio::test]
+async fn without_a_client_id_the_gateway_shows_its_document_where_that_is_taken() {
+    let given = unregistered("").await;
+    let takes = json!({"client_id_metadata_document_supported": true});
+    let issuer = given.web.url("");
+    let reply = metadata(&given.web, &issuer, "", takes);
+    given.web.on("/.well-known/oauth-authorization-server", reply);
+    let url = given.vault.authorize(APP, &principal("user:alice"), &[]).await.unwrap().url;
+    let asked = open(&given.site.browser(), &url, "alice").await.location();
+    assert_eq!(asked["client_id"], format!("{ISSUER}{}/client.json", place_of(&issuer)));
+}
+
+#[tokio::test]
+async fn without_a_client_id_and_a_way_to_register_the_caller_hears_which_key_is_missing() {
+    let well_known = "/.well-known/oauth-authorization-server";
+    let given = unregistered("").await;
+    let (web, who) = (&given.web, principal("user:alice"));
+    let register = json!({"registration_endpoint": web.url("/register")});
+    let of_others = metadata(web, &web.url(""), "/others", register);
+    let web_page = Reply { status: 200, headers: Vec::new(), body: "<html>".into() };
+    for reply in [None, Some(of_others), Some(web_page), Some(metadata(web, &web.url(""), "", json!({})))] {
+        if let Some(reply) = reply {
+            web.on(well_known, reply);
+        }
+        given.vault.serve(given.provider()).unwrap();
+        let why = given.vault.authorize(APP, &who, &[]).await.unwrap_err();
+        let callback = format!("{ISSUER}{}/callback", place_of(&web.url("/token")));
+        assert!(why.contains("`apps.notes.auth.clientId`") && why.contains(&callback), "{why}");
+        assert!(why.contains("no metadata says how the gateway could register itself"), "{why}");
+    }
+    assert!(sent(web, "/register").is_empty(), "nobody else hears of the gateway");
+    // A server that is down may say more later.
+    web.on(well_known, Reply { status: 503, headers: Vec::new(), body: String::new() });
+    given.vault.serve(given.provider()).unwrap();
+    let why = given.vault.authorize(APP, &who, &[]).await.unwrap_err();
+    assert!(why.contains("cannot be read: the answer has status 503") && !why.contains("clientId"), "{why}");
 }
 
 #[tokio::test]

@@ -33,10 +33,15 @@ struct Api {
 
 impl Api {
     async fn start() -> Self {
+        Self::knowing(Some("the-gateway")).await
+    }
+
+    /// An API whose authorization server knows this client, and those that register themselves.
+    async fn knowing(client: Option<&str>) -> Self {
         let options = MockOAuthServerOptions {
             auto_approve: true,
-            client_id: Some("the-gateway".into()),
-            client_secret: Some(SECRET.into()),
+            client_id: client.map(Into::into),
+            client_secret: client.map(|_| SECRET.into()),
             valid_redirect_uris: vec!["http://127.0.0.1:*/oauth/connect/*/callback".into()],
             ..MockOAuthServerOptions::default()
         };
@@ -157,6 +162,44 @@ async fn each_user_signs_in_at_the_server_of_the_document_once_for_each_set_of_s
     assert!(refused.contains("user who signed in") && !refused.contains("over-there"), "{refused}");
     // The gateway's own tokens stay here.
     assert!(api.tokens.lock().unwrap().0.iter().all(|token| *token != ada.token && *token != bob.token));
+}
+
+#[tokio::test]
+async fn with_nothing_but_the_type_the_gateway_registers_itself_at_the_server_of_the_document() {
+    let api = Api::knowing(None).await;
+    let mut config = api.config();
+    config["apps"]["notes"]["auth"] = json!({"type": "oauth"});
+    let site = Site::start(&config);
+    let gate = site.gate();
+    let mut ada = sign_in(&gate, "ada").await;
+    let url = address(&ask(&gate, &ada, "whoami").await);
+    api.connect(&gate, &mut ada, &url, "ada-over-there").await;
+    assert_eq!(ask(&gate, &ada, "whoami").await["structuredContent"], json!({"sub": "ada-over-there"}));
+    let requests = api.provider.requests();
+    let registered = requests.iter().filter(|request| request.as_str() == "POST /oauth/register").count();
+    assert_eq!(registered, 1, "{requests:?}");
+}
+
+#[tokio::test]
+async fn without_a_way_to_register_the_error_names_the_missing_key_and_the_redirect_uri() {
+    let api = Api::start().await;
+    // The server that the document names has no metadata: it answers 404 to everything.
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let login = format!("http://{}", listener.local_addr().unwrap());
+    tokio::spawn(async move { gatewright::server::axum::serve(listener, Router::new()).await });
+    let mut config = api.config();
+    config["apps"]["notes"]["auth"] = json!({
+        "type": "oauth", "authorizationUrl": format!("{login}/authorize"), "tokenUrl": format!("{login}/token"),
+    });
+    let site = Site::start(&config);
+    let gate = site.gate();
+    let ada = sign_in(&gate, "ada").await;
+    let refused = ask(&gate, &ada, "whoami").await;
+    let told = &refused["structuredContent"];
+    assert_eq!(told["code"], "UPSTREAM_AUTHORIZATION", "{refused}");
+    let message = told["message"].as_str().unwrap();
+    assert!(message.contains("set `apps.notes.auth.clientId`"), "{message}");
+    assert!(message.contains(&format!("{}/oauth/connect/", gate.public)), "{message}");
 }
 
 #[tokio::test]

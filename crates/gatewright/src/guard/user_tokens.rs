@@ -115,7 +115,7 @@ impl UserSignIn for UserTokens {
             app: app.to_owned(),
             resource: sign_in.resource,
             is_mcp: false,
-            client_id: Some(sign_in.client_id),
+            client_id: sign_in.client_id,
             client_secret: sign_in.client_secret.map(|secret| secret.expose().to_owned().into()),
             scopes: sign_in.scopes,
             issuer,

@@ -61,9 +61,11 @@ pub struct ClientCredentials {
 #[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct UserAuthorization {
-    /// Our client identifier at the authorization server, where our redirect URI has to be registered.
-    pub client_id: String,
-    /// Our secret there, for a confidential client.
+    /// Our client identifier at the authorization server, where our redirect URI has to be registered. Default: the gateway registers itself,
+    /// if the server's metadata offers that: with a client ID metadata document, if `publicUrl` is `https`, or by RFC 7591.
+    #[serde(default)]
+    pub client_id: Option<String>,
+    /// Our secret there, for a confidential client. Needs `clientId`.
     #[serde(default)]
     pub client_secret: Option<Secret>,
     /// The authorization endpoint. Default: that of the document's `authorizationCode` flow, if it has the origin of `baseUrl` or, without
@@ -114,8 +116,12 @@ impl UserAuthorization {
         if let Some((field, _)) = bad {
             return Some((field, "must be an address like `https://host/authorize`".to_owned()));
         }
-        if self.client_id.is_empty() {
-            return Some(("clientId", "is empty".to_owned()));
+        match (&self.client_id, &self.client_secret) {
+            (Some(id), _) if id.is_empty() => return Some(("clientId", "is empty".to_owned())),
+            (None, Some(_)) => {
+                return Some(("clientId", "is missing: `clientSecret` is that of a client".to_owned()));
+            }
+            _ => {}
         }
         let own = self.parameters.keys().find(|name| OWN_PARAMETERS.contains(&name.as_str()))?;
         Some(("parameters", format!("`{own}` is set by the gateway; take it out")))
