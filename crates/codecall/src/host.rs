@@ -494,7 +494,7 @@ impl Host for ScriptHost {
                 *self.unjudged.lock().unwrap_or_else(PoisonError::into_inner) = Some(unjudged);
             }
             let is_rehearsal = self.rehearsal.is_some();
-            let work = plan_check::work(&facts);
+            let work = plan_check::work(&facts, &tools);
             let verdict = off_thread(work, move || plan_check::judge(&facts, &tools, is_rehearsal)).await;
             if let Some(rehearsal) = self.rehearsal.as_ref().filter(|_| verdict.refusal.is_some()) {
                 rehearsal.refuse();

@@ -16,7 +16,10 @@ use rmcp::model::JsonObject;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use self::pattern::{Checked, Limit};
+use self::{
+    pattern::{Checked, Limit},
+    walk::for_schemas_of,
+};
 use crate::{bulk::bulk_of, defaults::Defaults, weight::value_bytes};
 
 pub use pattern::{LeftOut, instructions as pattern_instructions};
@@ -79,13 +82,26 @@ const LONGEST_PLACE: u64 = 16 << 10;
 const MULTIPLIES: &str =
     "its references multiply, below `unevaluatedProperties`, `unevaluatedItems` or schemas with an `$id`";
 
+/// The first check of a value compiles the regular expressions of its schema: each takes as long as a text of so many bytes.
+const EXPRESSION: usize = 4 << 10;
+
 /// Most problems reported of one bad input: enough to mend it, short enough to read.
 const SHOWN: usize = 5;
+
+/// The size of a schema, as work on it counts for [`crate::off_thread`].
+fn work_of(schema: &JsonObject) -> usize {
+    let mut expressions = 0;
+    for_schemas_of(schema, &mut |schema| {
+        let names = schema.get("patternProperties").and_then(Value::as_object).map_or(0, JsonObject::len);
+        expressions += names + usize::from(schema.contains_key("pattern"));
+    });
+    bulk_of(schema).saturating_add(expressions * EXPRESSION)
+}
 
 impl InputSchema {
     /// Keeps `source` for later.
     pub fn new(source: Arc<JsonObject>) -> Self {
-        let bulk = bulk_of(&source);
+        let bulk = work_of(&source);
         Self { source, bulk, tool: None, compiled: OnceLock::new(), defaults: OnceLock::new() }
     }
 

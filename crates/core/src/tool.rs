@@ -131,6 +131,14 @@ impl ToolEntry {
         }
     }
 
+    /// The work of [`Self::input_problems`], as a number of bytes for [`crate::off_thread`].
+    pub fn input_work(&self) -> usize {
+        match self.owner.options.schema_mode {
+            SchemaMode::Strict => self.schema.bulk(),
+            SchemaMode::Off => 0,
+        }
+    }
+
     /// At most `most` problems for which the gateway would refuse `arguments`; none where it does not check them.
     pub fn input_problems(&self, arguments: &Value, most: usize) -> Vec<InputProblem> {
         match self.owner.options.schema_mode {

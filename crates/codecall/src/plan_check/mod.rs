@@ -60,7 +60,7 @@ pub(crate) fn read_calls(facts: &PlanFacts) -> HashSet<u32> {
 }
 
 /// The work of a check, as a number of bytes for `off_thread`.
-pub(crate) fn work(facts: &PlanFacts) -> usize {
+pub(crate) fn work(facts: &PlanFacts, tools: &Tools) -> usize {
     fn values(partial: &Partial) -> usize {
         match partial {
             Partial::Hole { .. } | Partial::Scalar(_) => 1,
@@ -69,7 +69,39 @@ pub(crate) fn work(facts: &PlanFacts) -> usize {
         }
     }
     let inputs: usize = facts.calls.iter().filter_map(|call| call.input.as_ref()).map(values).sum();
-    1_000 * facts.calls.len() + 100 * facts.uses.len() + 100 * inputs
+    let entries = tools.values().filter_map(|named| match named {
+        Named::Tool { entry, .. } => Some(entry.input_work()),
+        Named::Unknown(_) | Named::Undecided => None,
+    });
+    let schemas = entries.fold(0usize, usize::saturating_add);
+    (1_000 * facts.calls.len() + 100 * facts.uses.len() + 100 * inputs).saturating_add(schemas)
+}
+
+/// Room for the schemas that inputs are checked against. Schemas are compiled at their first use: those for which there is no room are left
+/// to the calls.
+struct SchemaRoom<'t> {
+    left: usize,
+    taken: HashSet<&'t str>,
+}
+
+impl<'t> SchemaRoom<'t> {
+    /// Work on all schemas of a plan, as [`ToolEntry::input_work`] counts it.
+    const ALL: usize = 2 << 20;
+    /// Most that one counts as.
+    const ONE: usize = Self::ALL / 4;
+
+    fn new() -> Self {
+        Self { left: Self::ALL, taken: HashSet::new() }
+    }
+
+    fn holds(&mut self, name: &'t str, tool: &ToolEntry) -> bool {
+        if self.taken.contains(name) {
+            return true;
+        }
+        let Some(left) = self.left.checked_sub(tool.input_work().min(Self::ONE)) else { return false };
+        self.left = left;
+        self.taken.insert(name)
+    }
 }
 
 /// Judges a plan. The first call that is certain to fail and whose error the script does not catch is refused; what else is wrong is
@@ -79,10 +111,14 @@ pub(crate) fn judge(facts: &PlanFacts, tools: &Tools, is_rehearsal: bool) -> Pla
     let caught: HashSet<&str> =
         facts.calls.iter().filter(|call| !call.ends_run).map(|call| call.name.as_str()).collect();
     let mut verdict = PlanVerdict::default();
-    let mut unknown = HashSet::new();
+    let (mut unknown, mut room) = (HashSet::new(), SchemaRoom::new());
     for call in &facts.calls {
         let problem = match tools.get(&call.name) {
-            Some(Named::Tool { entry, .. }) => input::check(call, entry).or_else(|| pages(call, entry)),
+            Some(Named::Tool { entry, .. }) => {
+                let has_room = room.holds(&call.name, entry);
+                let bad_input = has_room.then(|| input::check(call, entry)).flatten();
+                bad_input.or_else(|| pages(call, entry))
+            }
             // A script that asks for a tool where it may be missing knows that it may be.
             Some(Named::Unknown(failure)) if unknown.insert(&call.name) => {
                 Some(unknown_tool(call, failure, !caught.contains(call.name.as_str())))

@@ -9,7 +9,7 @@ use gatewright_agentscript::{
 use gatewright_core::{ToolEntry, rmcp::model::JsonObject};
 use serde_json::{Value, json};
 
-use super::{Named, READ_REFUSED, Tools, judge};
+use super::{Named, READ_REFUSED, Tools, judge, work};
 use crate::{
     examples::testing::{entries, fixtures},
     shapes::{ResultShape, TextKind, declared::declared},
@@ -527,4 +527,26 @@ async fn names_of_servers_are_shown_without_what_could_mislead() {
     let verdict = judge(&facts, &named(&entries, &facts), false);
     let message = &verdict.warnings[0].message;
     assert!(!message.contains(['\u{1b}', '\u{202e}']) && message.matches('`').count() == 6, "{message}");
+}
+
+#[tokio::test]
+async fn schemas_beyond_the_room_of_a_plan_are_left_to_the_calls_and_are_not_compiled() {
+    let names: serde_json::Map<String, Value> =
+        (0..110).map(|at| (format!("^b{}", ".*".repeat(at)), json!({}))).collect();
+    let tool = |at: usize| {
+        json!({"name": format!("t{at}"), "inputSchema": {
+            "type": "object", "properties": {"id": {"type": "integer"}}, "patternProperties": names.clone()}})
+    };
+    let entries = entries(Value::Array((0..20).map(tool).collect())).await;
+    let calls = |range: std::ops::Range<usize>| {
+        range.map(|at| format!("await callTool('a:t{at}', {{ id: 'x' }});")).collect::<String>()
+    };
+    let script = facts(&format!("try {{ {} }} catch {{}}", calls(0..20)));
+    let tools = named(&entries, &script);
+    assert!(work(&script, &tools) > 20 * 100 * 1_000, "it is done on a thread for long work");
+    let verdict = judge(&script, &tools, false);
+    assert_eq!(verdict.warnings.len(), 4, "{:?}", verdict.warnings);
+    // Calls of one tool take its room once.
+    let script = facts(&format!("try {{ {} }} catch {{}}", calls(0..1).repeat(8)));
+    assert_eq!(judge(&script, &named(&entries, &script), false).warnings.len(), 8);
 }

@@ -7,19 +7,22 @@ use serde_json::Value;
 pub(super) fn for_schemas<'s>(schema: &'s Value, each: &mut impl FnMut(&'s JsonObject)) {
     match schema {
         Value::Array(schemas) => schemas.iter().for_each(|schema| for_schemas(schema, each)),
-        Value::Object(object) => {
-            each(object);
-            for (keyword, given) in object {
-                match given {
-                    Value::Object(schemas) if is_map(keyword) => {
-                        schemas.values().for_each(|schema| for_schemas(schema, each));
-                    }
-                    given if !is_data(keyword) => for_schemas(given, each),
-                    _ => {}
-                }
-            }
-        }
+        Value::Object(object) => for_schemas_of(object, each),
         _ => {}
+    }
+}
+
+/// The same for a schema that is an object.
+pub(super) fn for_schemas_of<'s>(schema: &'s JsonObject, each: &mut impl FnMut(&'s JsonObject)) {
+    each(schema);
+    for (keyword, given) in schema {
+        match given {
+            Value::Object(schemas) if is_map(keyword) => {
+                schemas.values().for_each(|schema| for_schemas(schema, each));
+            }
+            given if !is_data(keyword) => for_schemas(given, each),
+            _ => {}
+        }
     }
 }
 
