@@ -31,7 +31,7 @@ use crate::{
 };
 
 /// Bytes that a connection collects to be written, and may have read of a head before it reads on: a head has less than twice as many.
-const MOST_BUFFERED: usize = 64 * 1024;
+const MOST_BUFFERED: usize = 32 * 1024;
 
 /// A server that listens.
 pub struct Bound {

@@ -64,7 +64,10 @@ impl Dispatcher {
             edge::pass(&edge, request, over_https, |request| mcp::serve(&endpoint, request)).await
         } else {
             request.extensions_mut().insert(BodyTimeout(endpoint.gate().body_time));
-            let other = async |request| routes.oneshot(request).await.unwrap_or_else(|never| match never {});
+            let other = async |request: Request<Body>| match endpoint.gate().room_beside(caller, &request) {
+                Ok(_room) => routes.oneshot(request).await.unwrap_or_else(|never| match never {}),
+                Err(refused) => refused,
+            };
             edge::pass(&edge, request, over_https, other).await
         };
         if encrypted {

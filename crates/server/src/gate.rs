@@ -10,7 +10,8 @@ use gatewright_core::{
     AccessMode, Authenticator, Caller, CallerAddress, Claimant, EndpointName, Era, Gateway, Network, Portion,
     Principal, Scopes, Share, Shares, off_thread, parsed_bytes,
 };
-use http::{HeaderMap, HeaderValue, Method, Response, Uri, header, request::Parts};
+use http::{HeaderMap, HeaderValue, Method, Request, Response, Uri, header, request::Parts};
+use http_body::Body as _;
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use crate::{
@@ -18,7 +19,7 @@ use crate::{
     config::HttpConfig,
     host_and_origin::AllowedSources,
     message_limit, mode, refusal,
-    request_memory::{Message, RequestMemory},
+    request_memory::{Message, RequestMemory, Room},
     sessions::Owner,
     unsent::UnsentBudget,
 };
@@ -153,6 +154,22 @@ impl RequestGate {
             true => refusal::no_room_for_stream(why),
             false => refusal::no_room_for_request(why),
         })
+    }
+
+    /// Makes room in memory for a request of `caller` to another route, whose body is read before anybody is known by it.
+    pub(crate) fn room_beside(
+        &self,
+        caller: IpAddr,
+        request: &Request<Body>,
+    ) -> Result<Room, Response<Body>> {
+        /// Longest body that other routes read.
+        const LONGEST: u64 = 64 * 1024;
+        let line = request.uri().path().len() + request.uri().query().map_or(0, str::len);
+        let fields = request.headers().iter().map(|(name, value)| name.as_str().len() + value.len());
+        let body = request.body().size_hint().upper().unwrap_or(LONGEST).min(LONGEST);
+        let mut room = self.requests.begin(self.claimant_at(caller));
+        room.grow(line + fields.sum::<usize>() + body as usize).map_err(refusal::no_memory_beside)?;
+        Ok(room)
     }
 
     /// Makes room for `more` messages of a request that has `permit` for its first.

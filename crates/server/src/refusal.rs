@@ -152,6 +152,22 @@ pub(crate) fn no_room_for_request(why: NoShare) -> Response<Body> {
     }
 }
 
+/// The refusal of a request to a route that does not speak MCP (RFC 6749 §5.2 has no error for it; §4.1.2.1 has).
+pub(crate) fn no_memory_beside(why: NoShare) -> Response<Body> {
+    let (status, message) = match why {
+        NoShare::Room => (StatusCode::SERVICE_UNAVAILABLE, "requests take too much memory; try again"),
+        NoShare::Share => (
+            StatusCode::TOO_MANY_REQUESTS,
+            "this caller, or its network, has its share of the memory for requests; wait until one is answered",
+        ),
+    };
+    tracing::info!(http.status = status.as_u16(), message, "a request was refused");
+    let body = json!({"error": "temporarily_unavailable", "error_description": message});
+    let mut response = json(status, &body);
+    response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from_static("1"));
+    response
+}
+
 /// The answer to a request that takes more memory than there is.
 pub(crate) fn no_room_in_memory(why: NoShare) -> Response<Body> {
     match why {

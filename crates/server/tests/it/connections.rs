@@ -47,12 +47,12 @@ async fn a_client_is_told_how_long_it_may_use_its_connection_again() {
 }
 
 #[tokio::test]
-async fn a_head_of_two_hundred_kilobytes_is_refused_and_one_of_sixty_is_not() {
+async fn a_head_of_a_hundred_kilobytes_is_refused_and_one_of_thirty_is_not() {
     let rig = start(json!({})).await;
     let filler = |bytes: usize| format!("x-filler: {}\r\n", "x".repeat(bytes));
-    ask(&mut connect(&rig).await, &filler(60_000)).await;
+    ask(&mut connect(&rig).await, &filler(30_000)).await;
     let mut stream = connect(&rig).await;
-    let request = format!("GET /healthz HTTP/1.1\r\nhost: 127.0.0.1\r\n{}\r\n", filler(200_000));
+    let request = format!("GET /healthz HTTP/1.1\r\nhost: 127.0.0.1\r\n{}\r\n", filler(100_000));
     let _ = stream.write_all(request.as_bytes()).await;
     let mut answer = [0; 12];
     // It is closed while more of the head arrives, which may take the answer with it.

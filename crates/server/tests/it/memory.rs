@@ -125,3 +125,42 @@ async fn a_request_whose_client_leaves_its_session_keeps_place_and_room_until_it
     until("its place is free", || rig.occupancy.now().requests == 0).await;
     until("its room is free", || rig.occupancy.now().request_bytes == 0).await;
 }
+
+#[tokio::test]
+async fn unfinished_requests_to_other_routes_take_a_share_of_the_same_memory_and_small_ones_are_answered() {
+    let read = async |body: axum::body::Bytes| body.len().to_string();
+    let routes = axum::Router::new().route("/token", axum::routing::post(read));
+    let rig = start_with(json!({"maxRequestMib": 16, "trustedProxies": ["127.0.0.1"]}), |builder| {
+        builder.merge(routes)
+    })
+    .await;
+    let held = || rig.occupancy.now().request_bytes;
+    let begin = async |bytes: usize, from: &str| {
+        let mut stream = TcpStream::connect(rig.base.strip_prefix("http://").unwrap()).await.unwrap();
+        let head = format!(
+            "POST /token HTTP/1.1\r\nhost: 127.0.0.1\r\nx-forwarded-for: {from}\r\ncontent-length: {bytes}\r\n\r\n"
+        );
+        stream.write_all(head.as_bytes()).await.unwrap();
+        stream.write_all(&vec![b'x'; bytes - 1]).await.unwrap();
+        stream
+    };
+    let status = async |stream: &mut TcpStream| {
+        let mut line = [0; 12];
+        tokio::time::timeout(PATIENCE, stream.read_exact(&mut line)).await.unwrap().unwrap();
+        String::from_utf8(line.to_vec()).unwrap()
+    };
+    let mut open = Vec::new();
+    // A fifth of 16 MiB.
+    for count in 1..=55 {
+        open.push(begin(60_000, "203.0.113.7").await);
+        until("it is counted", || held() >= count * 60_000).await;
+    }
+    assert_eq!(status(&mut begin(60_000, "203.0.113.7").await).await, "HTTP/1.1 429");
+    for (bytes, from) in [(1_000, "203.0.113.7"), (60_000, "198.51.100.1")] {
+        let mut other = begin(bytes, from).await;
+        other.write_all(b"x").await.unwrap();
+        assert_eq!(status(&mut other).await, "HTTP/1.1 200", "{bytes} bytes of {from}");
+    }
+    drop(open);
+    until("connections that are gone take nothing", || held() == 0).await;
+}
