@@ -55,6 +55,40 @@ export async function inspect(page, name) {
   // The session stays: with it would go a virtual authenticator of the page.
 }
 
+/// Goes through a page with Tab alone: everything that can be used is reached, in the order of the page, and shows that it has the focus.
+export async function tabThrough(page, name) {
+  const count = await page.evaluate(() => {
+    const usable = "a[href], button, input, select, textarea, summary, [tabindex]";
+    // One button of a group of radio buttons is a stop; the arrow keys reach the others.
+    const group = (one) => one.type === "radio" && [...document.getElementsByName(one.name)].filter((other) => other.form === one.form);
+    const isStop = (one) => {
+      const radios = group(one);
+      return one.tabIndex >= 0 && !one.disabled && one.checkVisibility({ visibilityProperty: true }) && (!radios || one === (radios.find((other) => other.checked) ?? radios[0]));
+    };
+    globalThis.stops = [...document.querySelectorAll(usable)].filter(isStop);
+    // Tab starts at the top.
+    document.body.tabIndex = -1;
+    document.body.focus();
+    document.body.removeAttribute("tabindex");
+    return globalThis.stops.length;
+  });
+  const reached = [];
+  while (reached.length < count) {
+    await page.keyboard.press("Tab");
+    const [at, html, isMarked] = await page.evaluate(() => {
+      const one = document.activeElement;
+      const { outlineStyle, outlineWidth, boxShadow } = getComputedStyle(one);
+      return [globalThis.stops.indexOf(one), one.outerHTML.slice(0, 200), (outlineStyle !== "none" && outlineWidth !== "0px") || boxShadow !== "none"];
+    });
+    // The browser makes stops of boxes that scroll.
+    if (at < 0 && !html.startsWith("<body")) continue;
+    assert.equal(at, reached.length, `${name}: Tab number ${reached.length} comes to ${html}`);
+    assert.ok(isMarked, `${name}: nothing shows that this has the focus: ${html}`);
+    reached.push(at);
+  }
+  return count;
+}
+
 /// Presses Tab until what has the focus fits.
 export async function tabTo(page, selector) {
   for (let at = 0; at < 15; at += 1) {

@@ -4,7 +4,7 @@
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 
-import { inspect, launch } from "./inspect.mjs";
+import { inspect, launch, tabThrough } from "./inspect.mjs";
 import { CALLBACK, PASSWORD, authorization, empty, full, normal, open } from "./looks.mjs";
 
 const WIDTHS = { phone: 390, tablet: 820, screen: 1440 };
@@ -57,6 +57,10 @@ class Visit {
     await inspect(page, `${server.title}-${name}-${width}-${colorScheme}`);
     const paint = await page.evaluate(() => performance.getEntriesByName("first-contentful-paint")[0]?.startTime);
     if (paint) this.paints[name] = Math.round(paint);
+    if (width === WIDTHS.screen && server.title.endsWith("normal")) {
+      const stops = await tabThrough(page, name);
+      assert.ok(stops >= (name.startsWith("console") ? 10 : 0), `${name}: the keyboard comes to ${stops} places`);
+    }
     if (width === WIDTHS.phone) assert.deepEqual(await small(page), [], `${name}: too small for a finger`);
   }
 
