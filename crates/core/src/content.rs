@@ -129,7 +129,7 @@ impl Invoker {
         let (principal, options, sealed_for) =
             (item.caller().principal(), item.options(), object.to_string());
         let conversation = Conversation {
-            held: self.held(),
+            open_calls: self.open_calls(),
             principal,
             is_remote: item.transport().is_some(),
             timeout: options.timeout,

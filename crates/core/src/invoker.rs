@@ -19,7 +19,7 @@ use crate::{
     access::{OpenTask, Sealer, decide},
     bulk::{bulk, off_thread},
     names::clipped,
-    questions::{ArgumentsDigest, CallKey, Conversation, HeldCalls, HeldId, Repetitions, Unanswered},
+    questions::{ArgumentsDigest, CallKey, Conversation, OpenCallId, OpenCalls, Repetitions, Unanswered},
     request_flow::{NotTaken, RequestFlow},
     state_home::{PassedOn, StateHome},
 };
@@ -45,13 +45,13 @@ pub trait ResultListener: Send + Sync + 'static {
     fn answered(&self, tool: &PermittedTool, result: &CallToolResult);
 }
 
-/// The state of a held call that an answer rests on, where an app of this process answers with questions of others: an extension of the context
+/// The state of an open call that an answer rests on, where an app of this process answers with questions of others: an extension of the context
 /// of its call. A retry belongs to the instance that the state names.
 #[derive(Debug, Clone, Default)]
 pub struct RestsOn(Arc<OnceLock<String>>);
 
 impl RestsOn {
-    /// Notes the state of a held call. Only the first one is kept.
+    /// Notes the state of an open call. Only the first one is kept.
     pub fn note(&self, state: &str) {
         let _ = self.0.set(state.to_owned());
     }
@@ -63,7 +63,7 @@ pub struct Invoker {
     limiter: Option<Arc<dyn RateLimiter>>,
     sealer: Sealer,
     listener: OnceLock<Arc<dyn ResultListener>>,
-    held: HeldCalls,
+    open_calls: OpenCalls,
     repetitions: Repetitions,
     home: OnceLock<Arc<dyn StateHome>>,
     approvals: Arc<ApprovalStore>,
@@ -83,7 +83,7 @@ impl Invoker {
             limiter: None,
             sealer: Sealer::new(&SealKey::random()),
             listener: OnceLock::new(),
-            held: HeldCalls::default(),
+            open_calls: OpenCalls::default(),
             repetitions: Repetitions::default(),
             home: OnceLock::new(),
             approvals: Arc::new(ApprovalStore::in_memory()),
@@ -141,7 +141,7 @@ impl Invoker {
         self.sealer.open_state(principal, object, sealed)
     }
 
-    /// The state `to`, marked with the instance of the state `from` if that is of a held call.
+    /// The state `to`, marked with the instance of the state `from` if that is of an open call.
     pub fn at_home_of(&self, from: &str, to: String) -> String {
         self.home.get().and_then(|home| home.mark_as(from, &to)).unwrap_or(to)
     }
@@ -264,8 +264,9 @@ impl Invoker {
         let rests_on = RestsOn::default();
         context.extensions.insert(rests_on.clone());
         let mut answer = self.traced(tool, params, context).await;
-        if let (Ok(CallToolResponse::InputRequired(asks)), Some(held)) = (&mut answer, rests_on.0.get()) {
-            asks.request_state = asks.request_state.take().map(|state| self.at_home_of(held, state));
+        if let (Ok(CallToolResponse::InputRequired(asks)), Some(open_call)) = (&mut answer, rests_on.0.get())
+        {
+            asks.request_state = asks.request_state.take().map(|state| self.at_home_of(open_call, state));
         }
         answer
     }
@@ -296,7 +297,7 @@ impl Invoker {
         let name = || tool.name.to_string();
         let options = &tool.owner.options;
         let conversation = Conversation {
-            held: &self.held,
+            open_calls: &self.open_calls,
             principal,
             is_remote: tool.owner.app.transport().is_some(),
             timeout: options.timeout,
@@ -317,8 +318,8 @@ impl Invoker {
             .map_err(|why| InvokeError::Forbidden { name: name(), why })?;
         let is_paged = context.extensions.get::<Paginate>().is_some();
         let by_script = context.extensions.remove::<CountedBefore>().is_some();
-        // A held call is gone on with once for each time that it asks.
-        if repeated.is_none() && !by_script && brought.answers.held.is_none() {
+        // An open call is resumed once for each time that it asks.
+        if repeated.is_none() && !by_script && brought.answers.open_call.is_none() {
             self.count(&tool.name, principal, &context).await?;
         }
         let key = digest.map(|digest| CallKey::new(principal, &tool.name, digest));
@@ -358,14 +359,14 @@ impl Invoker {
     }
 
     /// The questions of a call for `object` that is held open under `id`.
-    pub(crate) fn held_asks(
+    pub(crate) fn questions_of_open_call(
         &self,
         principal: &Principal,
         object: &str,
         mut asks: InputRequiredResult,
-        id: HeldId,
+        id: OpenCallId,
     ) -> InputRequiredResult {
-        let state = self.sealer.held(principal, object, &id.text());
+        let state = self.sealer.seal_open_call(principal, object, &id.text());
         asks.request_state = Some(match self.home.get() {
             Some(home) => home.mark(&state),
             None => state,
@@ -373,8 +374,8 @@ impl Invoker {
         asks
     }
 
-    pub(crate) fn held(&self) -> &HeldCalls {
-        &self.held
+    pub(crate) fn open_calls(&self) -> &OpenCalls {
+        &self.open_calls
     }
 }
 

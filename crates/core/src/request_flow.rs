@@ -10,7 +10,7 @@ use crate::{
     AppFuture, InvokeError, Invoker, Principal,
     access::{Decided, Requested},
     approvals::{Answered, Passage},
-    questions::{Answers, Asking as _, CallKey, Conversation, HeldId, Response, Unanswered},
+    questions::{Answers, Asking as _, CallKey, Conversation, OpenCallId, Response, Unanswered},
 };
 
 /// A request on its way.
@@ -50,15 +50,15 @@ impl Invoker {
         if let Some(state) = self.approvals().sealer().open_approval(principal, object, &sealed) {
             let (answered, state) = Answered::of(state, &mut responses);
             return Ok(Brought {
-                answers: Answers { responses, state, held: None },
+                answers: Answers { responses, state, open_call: None },
                 answered: Some(answered),
             });
         }
         let state = sealed.split_once('.').map_or(&*sealed, |(state, _home)| state);
-        let answers = if let Some(id) = self.sealer().open_held(principal, object, state) {
-            Answers { responses, held: HeldId::named(&id), state: None }
+        let answers = if let Some(id) = self.sealer().unseal_open_call(principal, object, state) {
+            Answers { responses, open_call: OpenCallId::named(&id), state: None }
         } else if let Some(state) = self.sealer().open_state(principal, object, state) {
-            Answers { responses, state: Some(state), held: None }
+            Answers { responses, state: Some(state), open_call: None }
         } else {
             return Err(
                 "`requestState` was not given to you for this request; repeat the request that got it, with its arguments"
@@ -76,8 +76,8 @@ impl Invoker {
     ) -> Result<O::Response, NotTaken> {
         let RequestFlow { sealed_for, conversation, key, brought, decided } = flow;
         let principal = conversation.principal;
-        let is_held = brought.answers.held.is_some();
-        let passage = self.passage(decided, sealed_for, brought.answered, is_held, &context).await?;
+        let is_open = brought.answers.open_call.is_some();
+        let passage = self.passage(decided, sealed_for, brought.answered, is_open, &context).await?;
         let (request, granted) = match passage {
             Passage::Passes(request) => (request, None),
             Passage::Approved(request, granted) => (request, Some(granted)),
@@ -103,7 +103,9 @@ impl Invoker {
         };
         let response: O::Response = match response {
             Response::App(response) => response,
-            Response::Held(asks, id) => return Ok(self.held_asks(principal, sealed_for, asks, id).into()),
+            Response::OpenCall(asks, id) => {
+                return Ok(self.questions_of_open_call(principal, sealed_for, asks, id).into());
+            }
         };
         match response.question() {
             Ok(mut asks) => {

@@ -157,7 +157,7 @@ impl Shares {
     }
 
     /// The amount that is held in all.
-    pub fn held(&self) -> usize {
+    pub fn taken(&self) -> usize {
         self.lock().all
     }
 
@@ -288,7 +288,7 @@ mod tests {
                 assert!((most * 9 / 10..=most).contains(&held.len()), "{portion:?}: {}", held.len());
                 assert!(shares.take(at("2001:db8:2::1"), 1).is_ok(), "{portion:?}");
                 drop(held);
-                assert!(shares.lock().by.is_empty() && shares.held() == 0, "{portion:?}");
+                assert!(shares.lock().by.is_empty() && shares.taken() == 0, "{portion:?}");
             }
         }
     }
@@ -297,9 +297,9 @@ mod tests {
     fn what_is_given_back_is_free_again() {
         let shares = Shares::new(10, Portion::QuarterOfFree);
         let got = fill(&shares, &subject(1));
-        assert_eq!((shares.held(), got.len()), (2, 2));
+        assert_eq!((shares.taken(), got.len()), (2, 2));
         drop(got);
-        assert_eq!(shares.held(), 0);
+        assert_eq!(shares.taken(), 0);
         assert!(shares.lock().by.is_empty(), "callers who hold nothing are forgotten");
         assert_eq!(fill(&shares, &subject(1)).len(), 2);
     }
@@ -325,7 +325,7 @@ mod tests {
             |name: &str, address: &str| Claimant::new(Some(name.into()), Some(address.parse().unwrap()), &[]);
         let (ada, bob) = (who("ada", "192.0.2.1"), who("bob", "192.0.2.1"));
         let _held = fill(&shares, &ada);
-        assert_eq!(shares.held(), 2);
+        assert_eq!(shares.taken(), 2);
         assert!(shares.over(&ada, 1).unwrap().meets(&who("ada", "192.0.2.9")), "the subject comes first");
         let network = shares.over(&bob, 1).unwrap();
         assert!(network.meets(&who("cat", "192.0.2.1")) && !network.meets(&who("bob", "192.0.2.9")));
@@ -369,8 +369,8 @@ mod tests {
         drop(alone);
         assert!(shares.take(subject(2), 30).is_ok(), "a first one needs room only");
         assert_eq!(shares.take(subject(3), 101).unwrap_err(), NoShare::Room);
-        assert_eq!((first.grow(5), shares.held()), (Ok(()), 15));
+        assert_eq!((first.grow(5), shares.taken()), (Ok(()), 15));
         drop(first);
-        assert_eq!(shares.held(), 0);
+        assert_eq!(shares.taken(), 0);
     }
 }

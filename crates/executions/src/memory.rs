@@ -64,14 +64,14 @@ struct Room {
 struct Kept {
     head: Head,
     journal: Journal,
-    lease: Held,
+    lease: LeaseState,
     /// None once it has ended.
     room: Option<Room>,
 }
 
-enum Held {
-    No,
-    By(u64, CancellationToken),
+enum LeaseState {
+    Free,
+    Taken(u64, CancellationToken),
     /// Its holder is gone.
     Until(u64),
 }
@@ -81,11 +81,11 @@ impl Kept {
         self.journal.bytes() + HEAD_BYTES
     }
 
-    fn is_held(&self, now_ms: u64) -> bool {
+    fn is_leased(&self, now_ms: u64) -> bool {
         match self.lease {
-            Held::No => false,
-            Held::By(..) => true,
-            Held::Until(until_ms) => until_ms > now_ms,
+            LeaseState::Free => false,
+            LeaseState::Taken(..) => true,
+            LeaseState::Until(until_ms) => until_ms > now_ms,
         }
     }
 
@@ -96,7 +96,7 @@ impl Kept {
 
     fn listed(&self, now_ms: u64) -> Listed {
         let head = Head { bytes: self.journal.bytes(), ..self.head.clone() };
-        Listed { head, held: self.is_held(now_ms) }
+        Listed { head, held: self.is_leased(now_ms) }
     }
 }
 
@@ -139,7 +139,7 @@ impl Memory {
         table.open.insert(head.id);
         let (head, journal) = (head.clone(), std::mem::take(journal));
         let id = head.id;
-        table.all.insert(id, Kept { head, journal, lease: Held::By(token, lost), room: Some(room) });
+        table.all.insert(id, Kept { head, journal, lease: LeaseState::Taken(token, lost), room: Some(room) });
         Ok(MemoryLease { memory: self.clone(), id, token })
     }
 
@@ -155,7 +155,7 @@ impl Memory {
         let now_ms = self.clock.now_ms();
         let mut table = self.lock();
         table.make_room(now_ms, &self.config);
-        let (id, kept) = (head.id, Kept { head, journal, lease: Held::No, room: None });
+        let (id, kept) = (head.id, Kept { head, journal, lease: LeaseState::Free, room: None });
         table.all.insert(id, kept);
         table.count_ended(id, &self.config);
     }
@@ -187,11 +187,11 @@ impl Memory {
         if !kept.head.is_open() {
             return Err(ExecutionError::Ended);
         }
-        if kept.is_held(now_ms) {
+        if kept.is_leased(now_ms) {
             return Err(ExecutionError::Busy);
         }
         kept.head.run_again(reader, until_ms, now_ms);
-        kept.lease = Held::By(token, lost);
+        kept.lease = LeaseState::Taken(token, lost);
         let execution = kept.execution();
         table.leases = token;
         Ok((MemoryLease { memory: self.clone(), id, token }, execution))
@@ -224,7 +224,7 @@ impl Memory {
                 head.about.detached
                     && head.state == State::Running
                     && head.expires_ms > now_ms
-                    && !kept.is_held(now_ms)
+                    && !kept.is_leased(now_ms)
             })
         };
         looked_at.into_iter().filter(is_abandoned).collect()
@@ -243,7 +243,7 @@ impl Memory {
             return Err(ExecutionError::Ended);
         }
         kept.head.end(ending, None, now_ms);
-        if let Held::By(_, lost) = std::mem::replace(&mut kept.lease, Held::No) {
+        if let LeaseState::Taken(_, lost) = std::mem::replace(&mut kept.lease, LeaseState::Free) {
             lost.cancel();
         }
         table.move_to_ended(id, &self.config);
@@ -267,7 +267,7 @@ impl Memory {
         let mut table = self.lock();
         let kept = table.all.get(&lease.id).filter(|kept| kept.head.expires_ms > now_ms);
         match kept.map(|kept| &kept.lease) {
-            Some(Held::By(token, _)) if *token == lease.token => change(&mut table, now_ms),
+            Some(LeaseState::Taken(token, _)) if *token == lease.token => change(&mut table, now_ms),
             _ => Err(ExecutionError::LeaseLost),
         }
     }
@@ -295,7 +295,7 @@ impl MemoryLease {
     pub(crate) fn give_back(&self) -> Result<(), ExecutionError> {
         self.memory.change(self, |table, _| {
             let Some(kept) = table.all.get_mut(&self.id) else { return Err(ExecutionError::LeaseLost) };
-            kept.lease = Held::No;
+            kept.lease = LeaseState::Free;
             Ok(())
         })
     }
@@ -304,7 +304,7 @@ impl MemoryLease {
         self.memory.change(self, |table, now_ms| {
             let Some(kept) = table.all.get_mut(&self.id) else { return Err(ExecutionError::LeaseLost) };
             kept.head.wait(waiting, calls, now_ms);
-            kept.lease = Held::No;
+            kept.lease = LeaseState::Free;
             Ok(())
         })
     }
@@ -313,7 +313,7 @@ impl MemoryLease {
         self.memory.change(self, |table, now_ms| {
             let Some(kept) = table.all.get_mut(&self.id) else { return Err(ExecutionError::LeaseLost) };
             kept.head.end(ending, Some(calls), now_ms);
-            kept.lease = Held::No;
+            kept.lease = LeaseState::Free;
             table.move_to_ended(self.id, &self.memory.config);
             Ok(())
         })
@@ -326,7 +326,7 @@ impl Drop for MemoryLease {
         let lease_ms = u64::try_from(self.memory.config.lease.as_millis()).unwrap_or(u64::MAX);
         let _ = self.memory.change(self, |table, now_ms| {
             if let Some(kept) = table.all.get_mut(&self.id) {
-                kept.lease = Held::Until(now_ms.saturating_add(lease_ms));
+                kept.lease = LeaseState::Until(now_ms.saturating_add(lease_ms));
             }
             Ok(())
         });
@@ -393,7 +393,7 @@ impl Table {
         self.uncount_open(id);
         let Some(kept) = self.all.remove(&id) else { return };
         if kept.head.is_open() {
-            if let Held::By(_, lost) = &kept.lease {
+            if let LeaseState::Taken(_, lost) = &kept.lease {
                 lost.cancel();
             }
         } else {

@@ -199,7 +199,7 @@ impl Cluster {
     }
 
     /// The instance that holds the call which a message answers questions of, when that is another one.
-    pub(crate) async fn held_elsewhere(&self, message: &Bytes) -> Option<BootId> {
+    pub(crate) async fn instance_of_call(&self, message: &Bytes) -> Option<BootId> {
         // Few messages have one, and only those are read twice.
         if !std::str::from_utf8(message).is_ok_and(|text| text.contains("\"requestState\"")) {
             return None;
@@ -282,12 +282,12 @@ mod tests {
             Bytes::from(serde_json::json!({"method": "tools/call", "params": params}).to_string())
         };
         let retry = message(serde_json::json!({"name": "t", "requestState": state}));
-        assert_eq!(b.held_elsewhere(&retry).await, Some(a.own));
-        assert_eq!(a.held_elsewhere(&retry).await, None);
+        assert_eq!(b.instance_of_call(&retry).await, Some(a.own));
+        assert_eq!(a.instance_of_call(&retry).await, None);
         // Whichever instance gives a state that rests on it out.
         let around = b.seal_as(&state, "around").unwrap();
         let retry = message(serde_json::json!({"name": "t", "requestState": around}));
-        assert_eq!((b.held_elsewhere(&retry).await, a.held_elsewhere(&retry).await), (Some(a.own), None));
+        assert_eq!((b.instance_of_call(&retry).await, a.instance_of_call(&retry).await), (Some(a.own), None));
         assert_eq!(b.seal_as("AbC-d", "around"), None);
         for other in [
             serde_json::json!({"name": "t", "arguments": {"requestState": state}}),
@@ -296,9 +296,9 @@ mod tests {
             serde_json::json!({"name": "t", "requestState": "AbC-d"}),
             serde_json::json!([state]),
         ] {
-            assert_eq!(b.held_elsewhere(&message(other.clone())).await, None, "{other}");
+            assert_eq!(b.instance_of_call(&message(other.clone())).await, None, "{other}");
         }
-        assert_eq!(b.held_elsewhere(&Bytes::from_static(b"\"requestState\"")).await, None);
+        assert_eq!(b.instance_of_call(&Bytes::from_static(b"\"requestState\"")).await, None);
     }
 
     #[test]

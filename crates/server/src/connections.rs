@@ -67,7 +67,7 @@ impl Places {
 
     /// Connections that are open.
     pub(crate) fn open(&self) -> usize {
-        self.shares.held()
+        self.shares.taken()
     }
 
     fn log(&self, peer: IpAddr) {

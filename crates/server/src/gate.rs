@@ -76,7 +76,7 @@ impl RequestGate {
 
     /// Requests that are worked on, and streams that are open.
     pub(crate) fn open(&self) -> (usize, usize) {
-        (self.calls.held(), self.streams.held())
+        (self.calls.taken(), self.streams.taken())
     }
 
     /// Returns `true` if callers are not authenticated.

@@ -91,8 +91,8 @@ impl Occupancy {
     /// Reads the current load.
     pub fn now(&self) -> Occupied {
         let gate = self.endpoint.gate();
-        let ((requests, streams), unsent_bytes) = (gate.open(), gate.unsent.held());
-        let request_bytes = gate.requests.held();
+        let ((requests, streams), unsent_bytes) = (gate.open(), gate.unsent.taken());
+        let request_bytes = gate.requests.taken();
         let (connections, sessions) = (self.places.open(), self.endpoint.sessions.open());
         Occupied { connections, requests, streams, sessions, request_bytes, unsent_bytes }
     }

@@ -251,10 +251,10 @@ mod tests {
         drop(input);
         let first = lines.receive().await.unwrap();
         let second = lines.receive().await.unwrap();
-        assert!((800_000..1 << 20).contains(&lines.memory.held()), "{}", lines.memory.held());
+        assert!((800_000..1 << 20).contains(&lines.memory.taken()), "{}", lines.memory.taken());
         assert!(lines.receive().await.is_none(), "neither the third nor the one of a long id is served");
         drop((first, second));
-        assert_eq!(lines.memory.held(), 0);
+        assert_eq!(lines.memory.taken(), 0);
         let mut answers = BufReader::new(output).lines();
         for (id, code, text) in [(json!(3), -32000, "memory"), (Value::Null, -32600, "`id`")] {
             let answer: Value = serde_json::from_str(&answers.next_line().await.unwrap().unwrap()).unwrap();

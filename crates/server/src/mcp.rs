@@ -125,7 +125,7 @@ async fn answer(endpoint: &Endpoint, request: Request<Body>) -> Result<Response<
 
     if let Some(others) = &endpoint.others {
         let home = match era.is_stateless() {
-            true => others.cluster.held_elsewhere(message.text()).await,
+            true => others.cluster.instance_of_call(message.text()).await,
             false => others.cluster.elsewhere(&parts.headers),
         };
         if let Some(home) = home {

@@ -31,8 +31,8 @@ impl RequestMemory {
     }
 
     /// Bytes that are counted now.
-    pub(crate) fn held(&self) -> usize {
-        self.shares.held()
+    pub(crate) fn taken(&self) -> usize {
+        self.shares.taken()
     }
 
     /// Room for a request of `claimant`, of which nothing is there yet.
@@ -192,12 +192,12 @@ mod tests {
         let mut pieces = Pieces::new(100_000, &mut room);
         for (length, held) in [(10_000, 0), (20_000, 30_000), (10_000, 60_000), (30_000, 100_000)] {
             pieces.add(vec![b'x'; length].into()).unwrap();
-            assert_eq!(memory.held(), held, "after {}", pieces.length());
+            assert_eq!(memory.taken(), held, "after {}", pieces.length());
         }
         assert_eq!(pieces.whole().unwrap().len(), 70_000);
-        assert_eq!(memory.held(), 100_000);
+        assert_eq!(memory.taken(), 100_000);
         drop(room);
-        assert_eq!(memory.held(), 0);
+        assert_eq!(memory.taken(), 0);
     }
 
     #[test]
@@ -206,7 +206,7 @@ mod tests {
         let mut alone = memory.begin(ada());
         alone.grow(600_000).unwrap();
         alone.grow(usize::MAX).unwrap();
-        assert_eq!(memory.held(), 1 << 20, "what is longer than the budget takes all of it");
+        assert_eq!(memory.taken(), 1 << 20, "what is longer than the budget takes all of it");
         assert_eq!(memory.begin(Claimant::default()).grow(20_000), Err(NoShare::Room));
         memory.begin(ada()).grow(10_000).unwrap();
         drop(alone);
@@ -235,9 +235,9 @@ mod tests {
         assert_eq!(part.into_call(&mut parts), r#"{"a":1}"#);
         let context = parts.extensions.clone();
         drop(parts);
-        assert_eq!(memory.held(), 50_000);
+        assert_eq!(memory.taken(), 50_000);
         drop(context);
-        assert_eq!(memory.held(), 0);
+        assert_eq!(memory.taken(), 0);
         assert!(Message::new(text, 2 << 20, memory.begin(ada())).is_ok());
     }
 }

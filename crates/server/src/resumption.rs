@@ -372,7 +372,7 @@ mod tests {
         all.keep(&work("b"), 7, Answer::of(&event(2, "x"), MOST_OF_SENT));
         assert!(!all.lock().entries.contains_key(&session), "the old one is dropped");
         all.forget(&"b".into());
-        assert_eq!((all.lock().entries.len(), all.room.held()), (0, 0));
+        assert_eq!((all.lock().entries.len(), all.room.taken()), (0, 0));
     }
 
     #[tokio::test(start_paused = true)]
@@ -382,7 +382,11 @@ mod tests {
             let answer = Answer::of(&event(2, &"x".repeat(1 << 20)), MOST_BYTES);
             all.keep(&work(&n.to_string()), 7, answer);
         }
-        assert!(all.room.held() <= MOST_BYTES / 5 && all.room.held() > MOST_BYTES / 8, "{}", all.room.held());
+        assert!(
+            all.room.taken() <= MOST_BYTES / 5 && all.room.taken() > MOST_BYTES / 8,
+            "{}",
+            all.room.taken()
+        );
         all.keep(&work("long"), 7, Answer::of(&event(2, &"x".repeat(MOST_OF_SENT)), MOST_OF_SENT));
         assert!(all.kept(&"long".into(), "1/7").is_none());
     }

@@ -46,8 +46,8 @@ impl UnsentBudget {
     }
 
     /// Bytes that are counted now.
-    pub(crate) fn held(&self) -> usize {
-        self.shares.held()
+    pub(crate) fn taken(&self) -> usize {
+        self.shares.taken()
     }
 
     /// Takes room for `bytes`. What is longer than the whole budget takes all of it.
@@ -324,9 +324,9 @@ mod tests {
         }
         assert_eq!(written[..3], events[..3]);
         assert!(written[3].len() < 1000, "it would be more than a quarter of what it leaves free");
-        assert_eq!(budget.held(), events[1].len() + events[2].len());
+        assert_eq!(budget.taken(), events[1].len() + events[2].len());
         drop(written);
-        assert_eq!(budget.held(), 0);
+        assert_eq!(budget.taken(), 0);
     }
 
     #[tokio::test]
@@ -334,10 +334,10 @@ mod tests {
         let budget = UnsentBudget::new(1);
         let long = || Response::new(Body::from(vec![b' '; 2 << 20]));
         let first = budget.count(long(), Claimant::default);
-        assert_eq!((first.status(), budget.held()), (StatusCode::OK, 1 << 20));
+        assert_eq!((first.status(), budget.taken()), (StatusCode::OK, 1 << 20));
         let second = budget.count(long(), Claimant::default);
-        assert_eq!((second.status(), budget.held()), (StatusCode::SERVICE_UNAVAILABLE, 1 << 20));
+        assert_eq!((second.status(), budget.taken()), (StatusCode::SERVICE_UNAVAILABLE, 1 << 20));
         assert_eq!(first.into_body().collect().await.unwrap().to_bytes().len(), 2 << 20);
-        assert_eq!(budget.held(), 0);
+        assert_eq!(budget.taken(), 0);
     }
 }

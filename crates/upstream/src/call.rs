@@ -55,7 +55,7 @@ impl Upstream {
         let (guard, events) = connection.calls.open(caller(context), answers);
         let relay = Relay::new(context.request(), events);
         let seat =
-            Seat { held: Some((place, turn)), regained: None, presence: Presence::of(context.request()) };
+            Seat { place: Some((place, turn)), regained: None, presence: Presence::of(context.request()) };
         Ok(Exchange { upstream: self, context, connection, guard, relay, seat })
     }
 
@@ -96,7 +96,7 @@ type Taken<'a> = (Place<'a>, Option<Turn>);
 
 /// Room for a call at its server, given to others while the caller is away for an answer.
 struct Seat<'a> {
-    held: Option<Taken<'a>>,
+    place: Option<Taken<'a>>,
     /// Waits for room again.
     regained: Option<BoxFuture<'a, Taken<'a>>>,
     presence: Presence,
@@ -111,7 +111,7 @@ impl<'a> Seat<'a> {
         context: &'a CallContext,
         connection: &Arc<Connection>,
     ) {
-        let Self { held, regained, presence } = self;
+        let Self { place, regained, presence } = self;
         let regaining = async {
             match regained {
                 Some(room) => room.await,
@@ -127,9 +127,9 @@ impl<'a> Seat<'a> {
                         (place, connection.calls.turn(&context.caller().claimant()).await)
                     }));
                 }
-                false => (*held, *regained) = (None, None),
+                false => (*place, *regained) = (None, None),
             },
-            room = regaining => (*held, *regained) = (Some(room), None),
+            room = regaining => (*place, *regained) = (Some(room), None),
             () = relay.step() => {}
         }
     }

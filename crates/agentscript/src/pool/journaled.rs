@@ -15,7 +15,7 @@ pub(super) struct Journaled<C> {
     /// The journal that the run goes through again.
     pub(super) replaying: Option<Replaying>,
     /// Calls that the journal does not answer: made when the script has had all answers of it.
-    pub(super) held: Vec<(JournalEntry, C)>,
+    pub(super) deferred: Vec<(JournalEntry, C)>,
     /// Entries to be written before anything else happens; none where nobody keeps a journal.
     pub(super) unwritten: Option<Vec<JournalEntry>>,
     /// Open calls that wait for something outside of the run.
@@ -38,7 +38,7 @@ impl<C> Journaled<C> {
         Self {
             before: replay.as_ref().map_or(Duration::ZERO, |replay| replay.elapsed),
             replaying: replay.map(Replaying::new),
-            held: Vec::new(),
+            deferred: Vec::new(),
             unwritten: has_journal.then(Vec::new),
             waiting: 0,
             pings: 0,

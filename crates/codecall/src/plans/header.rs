@@ -63,12 +63,12 @@ static SCHEMA: LazyLock<Schema> = LazyLock::new(|| {
 });
 
 /// A header, and the lines of its fields in the file.
-pub(super) struct Front {
+pub(super) struct FrontMatter {
     pub(super) header: PlanHeader,
     pub(super) lines: Lines,
 }
 
-impl Front {
+impl FrontMatter {
     /// Reads the header of `text`.
     ///
     /// # Errors
@@ -96,7 +96,7 @@ impl Front {
 
 /// Returns `true` if `text` begins with the header of a plan.
 pub(crate) fn has_header(text: &str) -> bool {
-    Front::read(text).is_ok()
+    FrontMatter::read(text).is_ok()
 }
 
 /// A problem of the file at `line`.
@@ -131,20 +131,20 @@ mod tests {
     use super::*;
 
     fn problems(text: &str) -> Vec<String> {
-        Front::read(text).map(|_| ()).unwrap_err().iter().map(ToString::to_string).collect()
+        FrontMatter::read(text).map(|_| ()).unwrap_err().iter().map(ToString::to_string).collect()
     }
 
     #[test]
     fn a_header_is_yaml_or_json_in_the_first_comment() {
         let yaml = "// Copyright\n\n/* plan\nname: orders\ndescription: Lists orders.\ninput:\n  properties: { id: { type: string } }\nannotations: { readOnlyHint: true }\n*/\nreturn 1";
-        let front = Front::read(yaml).unwrap();
+        let front_matter = FrontMatter::read(yaml).unwrap();
         assert_eq!(
-            (front.header.name.as_deref(), front.lines.nearest("/input/properties")),
+            (front_matter.header.name.as_deref(), front_matter.lines.nearest("/input/properties")),
             (Some("orders"), Some(7))
         );
         let json = "/* plan {\"name\": \"orders\", \"description\": \"Lists orders.\",\n \"input\": {\"properties\": {\"id\": {\"type\": \"string\"}}},\n\
                     \"annotations\": {\"readOnlyHint\": true}} */ return 1";
-        assert_eq!(Front::read(json).unwrap().header, front.header);
+        assert_eq!(FrontMatter::read(json).unwrap().header, front_matter.header);
     }
 
     #[test]

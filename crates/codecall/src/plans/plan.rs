@@ -10,7 +10,7 @@ use gatewright_core::{
 use gatewright_findings::{Finding, with_lines};
 use serde_json::{Value, json};
 
-use super::header::{Annotations, Front, PlanHeader, at_line};
+use super::header::{Annotations, FrontMatter, PlanHeader, at_line};
 use crate::settings::Settings;
 
 /// Longest file, in bytes. The limit of a script is lower.
@@ -65,7 +65,7 @@ impl Plan {
     fn parse(source: String, stem: &str, app: &str, settings: &Settings) -> Result<Self, Vec<Finding>> {
         let script = ScriptSource::new(&source).validate(&settings.policy, &settings.limits);
         let mut problems: Vec<Finding> = script.as_ref().err().map(rejected).into_iter().collect();
-        let Front { header, lines } = Front::read(&source).map_err(|mut found| {
+        let FrontMatter { header, lines } = FrontMatter::read(&source).map_err(|mut found| {
             // A syntax error of what is no plan at all says nothing more.
             found.append(&mut problems);
             found

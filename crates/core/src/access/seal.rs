@@ -122,11 +122,16 @@ impl Sealer {
     }
 
     /// Seals the id of a call for `object` that is held open.
-    pub(crate) fn held(&self, principal: &Principal, object: &str, id: &str) -> String {
+    pub(crate) fn seal_open_call(&self, principal: &Principal, object: &str, id: &str) -> String {
         self.seal(&about("held", object, principal), &id)
     }
 
-    pub(crate) fn open_held(&self, principal: &Principal, object: &str, sealed: &str) -> Option<String> {
+    pub(crate) fn unseal_open_call(
+        &self,
+        principal: &Principal,
+        object: &str,
+        sealed: &str,
+    ) -> Option<String> {
         self.open(&about("held", object, principal), sealed)
     }
 

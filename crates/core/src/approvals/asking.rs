@@ -77,13 +77,13 @@ impl Invoker {
     }
 
     /// Lets a request pass that needs no approval or has one, or asks for it with a state that is `sealed_for` the public name of its
-    /// object. `is_held`: its app asks while it is held open, and the request was decided on when it began.
+    /// object. `is_open`: its app asks while it is held open, and the request was decided on when it began.
     pub(crate) async fn passage<O: Requested>(
         &self,
         decided: Decided<O>,
         sealed_for: &str,
         answered: Option<Answered>,
-        is_held: bool,
+        is_open: bool,
         context: &RequestContext<RoleServer>,
     ) -> Result<Passage<O>, InvokeError> {
         let rehearsed = context.extensions.get::<Rehearsed>();
@@ -105,7 +105,7 @@ impl Invoker {
             }
             return Ok(if stands && !is_unmade { passes(call) } else { Passage::Asks(nothing()) });
         }
-        if is_held {
+        if is_open {
             return Ok(passes(call));
         }
         match self.found(&call, answered, context).await.map_err(|error| unasked(&call, error.into()))? {

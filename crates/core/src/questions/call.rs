@@ -17,8 +17,8 @@ use tokio_util::sync::CancellationToken;
 use super::{
     CannotAsk, MOST_OPEN, MOST_QUESTIONS, Unasked,
     client::ask_one,
-    desk::Desk,
     kind::{leads_to_web, missing, outline_of, question_of},
+    open_questions::OpenQuestions,
 };
 use crate::Era;
 
@@ -58,7 +58,7 @@ struct Inner {
     /// The first question that could not be asked, and why.
     unasked: Mutex<Option<Unasked>>,
     /// Place at which a caller that answers in another request finds them.
-    desk: Option<Arc<Desk>>,
+    asked: Option<Arc<OpenQuestions>>,
     counts: Mutex<Counts>,
 }
 
@@ -81,10 +81,10 @@ impl Counts {
 }
 
 impl Questions {
-    pub(super) fn new(longest: Duration, desk: Option<Arc<Desk>>) -> Self {
+    pub(super) fn new(longest: Duration, asked: Option<Arc<OpenQuestions>>) -> Self {
         let open = watch::Sender::new(0);
         let (unasked, counts) = (Mutex::default(), Mutex::default());
-        Self(Arc::new(Inner { longest, open, unasked, desk, counts }))
+        Self(Arc::new(Inner { longest, open, unasked, asked, counts }))
     }
 
     fn counts(&self) -> MutexGuard<'_, Counts> {
@@ -183,8 +183,8 @@ pub struct Presence(Option<watch::Receiver<bool>>);
 impl Presence {
     /// The presence of the caller of `context`.
     pub fn of(context: &RequestContext<RoleServer>) -> Self {
-        let desk = context.extensions.get::<Questions>().and_then(|questions| questions.0.desk.as_ref());
-        Self(desk.map(|desk| desk.presence()))
+        let asked = context.extensions.get::<Questions>().and_then(|questions| questions.0.asked.as_ref());
+        Self(asked.map(|asked| asked.presence()))
     }
 
     /// Waits until the caller has left for an answer (`false`), or has come back with one (`true`).
@@ -200,8 +200,8 @@ impl Presence {
 
 /// The connection to the caller of a call; none while a caller that answers in another request has not sent it yet.
 pub fn caller_peer(context: &RequestContext<RoleServer>) -> Option<Peer<RoleServer>> {
-    match context.extensions.get::<Questions>().and_then(|questions| questions.0.desk.as_ref()) {
-        Some(desk) => desk.peer(),
+    match context.extensions.get::<Questions>().and_then(|questions| questions.0.asked.as_ref()) {
+        Some(asked) => asked.peer(),
         None => Some(context.peer.clone()),
     }
 }
@@ -236,15 +236,17 @@ async fn ask_caller(
 ) -> Result<ClientResult, CannotAsk> {
     leads_to_web(&question)?;
     let missing = missing(&question, &context.client_capabilities().unwrap_or_default());
-    let desk = questions.0.desk.as_ref();
-    let waits = desk.is_some() && context.extensions.get::<AnsweredLater>().is_some();
+    let asked = questions.0.asked.as_ref();
+    let waits = asked.is_some() && context.extensions.get::<AnsweredLater>().is_some();
     if let Some(capability) = missing.filter(|_| !waits) {
         return Err(CannotAsk::Capability(capability));
     }
     let _admitted = questions.admit()?;
     let has_stream = missing.is_none() && !Era::of(context).is_stateless();
-    match desk.filter(|desk| !has_stream || desk.is_away()) {
-        Some(desk) => over.run_until_cancelled(desk.ask(question)).await.unwrap_or(Err(CannotAsk::CallOver)),
+    match asked.filter(|asked| !has_stream || asked.is_away()) {
+        Some(asked) => {
+            over.run_until_cancelled(asked.ask(question)).await.unwrap_or(Err(CannotAsk::CallOver))
+        }
         None if Era::of(context).is_stateless() => Err(CannotAsk::Stateless),
         None => {
             let _thinking = questions.begin();

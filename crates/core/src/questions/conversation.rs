@@ -20,9 +20,9 @@ use tokio::time::{Instant, timeout_at};
 use super::{
     AnsweredLater, AnswersByRetry, AskedAtOnce, CannotAsk, MOST_QUESTION_BYTES, MOST_QUESTIONS, MOST_ROUNDS,
     Questions, Unasked, addresses, ask_client, can_answer,
-    desk::{HeldId, News, Outcome, json_len},
-    held::{CallKey, HeldCall, HeldCalls, NotHeld},
     kind::{answers_any, leads_to_web},
+    open_calls::{CallKey, NotOpen, OpenCall, OpenCalls},
+    open_questions::{News, OpenCallId, Outcome, json_len},
     outline,
 };
 use crate::{AppFuture, CallerAddress, Claimant, Era, Principal, codes};
@@ -37,7 +37,7 @@ pub(crate) struct Answers {
     /// The app's own state.
     pub(crate) state: Option<String>,
     /// The call that is held open for the answers.
-    pub(crate) held: Option<HeldId>,
+    pub(crate) open_call: Option<OpenCallId>,
 }
 
 /// A response that may be a question.
@@ -134,7 +134,7 @@ pub(crate) enum Response<T> {
     /// The app's.
     App(T),
     /// Questions of a call that is held under this id.
-    Held(InputRequiredResult, HeldId),
+    OpenCall(InputRequiredResult, OpenCallId),
 }
 
 /// Sends the request to the app, with answers to its questions. `true`: it may be sent once more.
@@ -145,7 +145,7 @@ type Sending<'s, T> = dyn FnMut(Answers, RequestContext<RoleServer>, bool) -> Ap
 /// One request to an app.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Conversation<'a> {
-    pub(crate) held: &'a HeldCalls,
+    pub(crate) open_calls: &'a OpenCalls,
     pub(crate) principal: &'a Principal,
     /// Returns `true` if the app is a server elsewhere, which may ask while it works.
     pub(crate) is_remote: bool,
@@ -187,7 +187,7 @@ impl Conversation<'_> {
             true => Answers::default(),
             false => answers,
         };
-        let sent = match (answers.held, key) {
+        let sent = match (answers.open_call, key) {
             (Some(id), Some(key)) => {
                 self.resume(id, &key, &answers.responses.unwrap_or_default(), &context).await
             }
@@ -316,21 +316,21 @@ impl Conversation<'_> {
     ) -> Result<Response<T>, Unanswered> {
         let of_run = || context.extensions.get::<AnsweredLater>()?.address;
         let address = CallerAddress::of(&context).map(|at| at.0).or_else(of_run);
-        let desk = self.held.desk(Claimant::of(self.principal, address));
-        desk.attend(&context);
-        let questions = Questions::new(self.longest, Some(desk.clone()));
+        let asked = self.open_calls.asked(Claimant::of(self.principal, address));
+        asked.attend(&context);
+        let questions = Questions::new(self.longest, Some(asked.clone()));
         context.extensions.insert(questions.clone());
-        context.extensions.insert(desk.progress());
+        context.extensions.insert(asked.progress());
         let sent = send(answers, context, false);
         let mut work: AppFuture<'static, Outcome> = Box::pin(async move { sent.await.map(Into::into) });
         let first = questions.within(self.timeout, async {
             loop {
-                match select(&mut work, pin!(desk.news())).await {
+                match select(&mut work, pin!(asked.news())).await {
                     Either::Left((outcome, _)) => return Err(Box::new(outcome)),
                     Either::Right((News::Over(outcome), _)) => return Err(outcome),
-                    Either::Right((News::Asks, _)) => match self.held.room(&desk) {
+                    Either::Right((News::Asks, _)) => match self.open_calls.room(&asked) {
                         Some(room) => return Ok(room),
-                        None => desk.refuse_all(),
+                        None => asked.refuse_all(),
                     },
                 }
             }
@@ -339,7 +339,7 @@ impl Conversation<'_> {
             None => Err(Unanswered::TimedOut),
             Some(Err(outcome)) => over(*outcome, &questions),
             Some(Ok(room)) => {
-                let call = self.held.begin(key, desk, questions, room, work);
+                let call = self.open_calls.begin(key, asked, questions, room, work);
                 match self.hold(call) {
                     Ok(asks) => Ok(asks),
                     Err(asks_nothing) => self.wait(asks_nothing, Instant::now() + self.timeout).await,
@@ -351,33 +351,33 @@ impl Conversation<'_> {
     /// Answers questions of the call `id`.
     async fn resume<T: Asking>(
         &self,
-        id: HeldId,
+        id: OpenCallId,
         key: &CallKey,
         responses: &InputResponses,
         context: &RequestContext<RoleServer>,
     ) -> Result<Response<T>, Unanswered> {
-        let call = self.held.take(id, key, responses).map_err(|why| match why {
-            NotHeld::Over => Unanswered::Over,
-            NotHeld::Changed => Unanswered::Unfit(
+        let call = self.open_calls.take(id, key, responses).map_err(|why| match why {
+            NotOpen::Over => Unanswered::Over,
+            NotOpen::Changed => Unanswered::Unfit(
                 "the arguments are not those of the call that waits for the answers: repeat those; the call goes on waiting"
                     .to_owned(),
             ),
-            NotHeld::BadResponse(key) => Unanswered::Unfit(format!(
+            NotOpen::BadResponse(key) => Unanswered::Unfit(format!(
                 "the value of `inputResponses.{key}` is no answer to what was asked; the call still waits for one"
             )),
         })?;
-        call.desk.attend(context);
+        call.asked.attend(context);
         self.wait(call, Instant::now() + self.timeout).await
     }
 
     /// Waits until a call is over or asks. One that asks is held.
-    async fn wait<T: Asking>(&self, mut call: HeldCall, until: Instant) -> Result<Response<T>, Unanswered> {
+    async fn wait<T: Asking>(&self, mut call: OpenCall, until: Instant) -> Result<Response<T>, Unanswered> {
         loop {
-            match timeout_at(until, call.desk.news()).await {
+            match timeout_at(until, call.asked.news()).await {
                 Err(_) => return Err(Unanswered::TimedOut),
                 Ok(News::Over(outcome)) => return over(*outcome, &call.questions),
                 Ok(News::Asks) if call.has_asked_enough() => {
-                    let asks = outline(&call.desk.requests());
+                    let asks = outline(&call.asked.requests());
                     return Err(unasked(asks, CannotAsk::Rounds));
                 }
                 Ok(News::Asks) => match self.hold(call) {
@@ -389,9 +389,9 @@ impl Conversation<'_> {
     }
 
     /// Holds a call that asks. Gives it back if it asks nothing any more.
-    fn hold<T>(&self, call: HeldCall) -> Result<Response<T>, HeldCall> {
-        let (id, requests) = self.held.hold(call, self.longest)?;
-        Ok(Response::Held(InputRequiredResult::from_input_requests(requests), id))
+    fn hold<T>(&self, call: OpenCall) -> Result<Response<T>, OpenCall> {
+        let (id, requests) = self.open_calls.hold(call, self.longest)?;
+        Ok(Response::OpenCall(InputRequiredResult::from_input_requests(requests), id))
     }
 }
 

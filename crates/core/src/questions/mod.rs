@@ -2,15 +2,15 @@
 //! the client's folders (roots).
 //!
 //! Kinds of questions and what a client must declare for each are in `kind`; asking a client with requests is in `client`. `call` is what
-//! an app asks through, `addresses` makes questions of errors, `conversation` has the questions of one request answered, and `desk` and
-//! `held` keep a call open whose caller answers in another request.
+//! an app asks through, `addresses` makes questions of errors, `conversation` has the questions of one request answered, and `open_questions` and
+//! `open_calls` keep a call open whose caller answers in another request.
 
 mod addresses;
 mod call;
 mod client;
 mod conversation;
-mod desk;
-mod held;
+mod open_questions;
+mod open_calls;
 mod kind;
 mod repetitions;
 mod unasked;
@@ -21,9 +21,9 @@ pub use call::{
 };
 pub use client::ask_client;
 pub(crate) use conversation::{Answers, Asking, Conversation, Response, Unanswered};
-pub(crate) use desk::HeldId;
-pub(crate) use held::{ArgumentsDigest, CallKey, HeldCalls};
-pub use held::{DigestPart, digest_of_parts};
+pub(crate) use open_questions::OpenCallId;
+pub(crate) use open_calls::{ArgumentsDigest, CallKey, OpenCalls};
+pub use open_calls::{DigestPart, digest_of_parts};
 pub use kind::{can_answer, declare_questions, is_web_address, outline, question_capabilities};
 pub(crate) use repetitions::Repetitions;
 pub use unasked::{CannotAsk, Unasked};

@@ -7,7 +7,7 @@ use gatewright_core::rmcp::ServerHandler;
 use super::{
     builder::{ServerBuilder, Transport},
     error::StartError,
-    leased::held::Held,
+    leased::leased_process::LeasedProcess,
     state::{Hosting, ServerInfo, ServerState},
     stdio,
 };
@@ -99,7 +99,7 @@ impl Server {
         let client = match (&self.state.hosting, transport) {
             (Hosting::InMemory(connector), _) => McpBuilder::with_connector("memory", connector.clone()),
             (Hosting::Leased, Transport::Stdio) if options.transport == Transport::Stdio => {
-                let connector = lock(&self.state.leased).as_ref().and_then(Held::connector);
+                let connector = lock(&self.state.leased).as_ref().and_then(LeasedProcess::connector);
                 let connector = connector.unwrap_or_else(|| {
                     let gone = || Err(ClientError::Closed("the shared server was given back".into()));
                     Arc::new(move |_, _| Box::pin(std::future::ready(gone())))

@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex};
 
 use super::{
     builder::ServerBuilder,
-    leased::held::Held,
+    leased::leased_process::LeasedProcess,
     log_ring::LogRing,
     process::{LastExit, Process},
 };
@@ -49,7 +49,7 @@ pub(super) struct ServerState {
     #[cfg(feature = "suites")]
     pub(super) shared: Mutex<Option<Arc<SharedConnection>>>,
     /// The lease on a shared server.
-    pub(super) leased: Mutex<Option<Held>>,
+    pub(super) leased: Mutex<Option<LeasedProcess>>,
 }
 
 impl ServerState {

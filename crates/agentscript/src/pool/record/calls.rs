@@ -73,10 +73,10 @@ impl Record {
 
     /// Makes the calls that the journal does not answer, once the script has had all answers of it.
     pub(in crate::pool) fn release(&mut self, answering: &mut FuturesUnordered<Answering>) {
-        if self.journaled.held.is_empty() || self.journaled.is_in_the_past() {
+        if self.journaled.deferred.is_empty() || self.journaled.is_in_the_past() {
             return;
         }
-        for (entry, call) in mem::take(&mut self.journaled.held) {
+        for (entry, call) in mem::take(&mut self.journaled.deferred) {
             self.journaled.note(|| entry);
             answering.push(call);
         }
@@ -145,14 +145,14 @@ impl Record {
             Recorded::New if self.journaled.unwritten.is_some() => (entry(), None),
             Recorded::New => (JournalEntry::Retried { id: frame.id }, None),
         };
-        let is_held = self.journaled.is_in_the_past();
+        let is_deferred = self.journaled.is_in_the_past();
         let call = self.answer(frame, function, weight.err(), input, resumed, host)?;
         self.journaled.at_host.insert(frame.id);
         // The script does something: it is to be asked again whether it waits.
         self.journaled.is_idle = false;
         self.journaled.pinged = None;
-        if is_held {
-            self.journaled.held.push((entry, call));
+        if is_deferred {
+            self.journaled.deferred.push((entry, call));
         } else {
             self.journaled.note(|| entry);
             calls.answering.push(call);

@@ -4,9 +4,9 @@
 //! it, and a keeper ends it a few seconds after the last lease is gone, however the holders ended. At standard input and output they take
 //! turns.
 
-pub(super) mod held;
 mod identity;
 mod lease;
+pub(super) mod leased_process;
 mod state;
 mod tail;
 mod turn;
@@ -17,8 +17,8 @@ use std::{
     time::Duration,
 };
 
-use held::Held;
 use lease::Lease;
+use leased_process::LeasedProcess;
 use state::StateFile;
 use turn::{Pipes, Turn};
 
@@ -115,7 +115,7 @@ impl ServerBuilder {
             };
             if answers {
                 let log = tail::Tail::from_end(&state.log, server.state.log.clone());
-                *lock(&server.state.leased) = lease.map(|lease| Held::new(lease, log));
+                *lock(&server.state.leased) = lease.map(|lease| LeasedProcess::new(lease, log));
                 return Some(server);
             }
         }
@@ -149,7 +149,7 @@ impl ServerBuilder {
         if let Some(process) = server.state.process.lock().await.as_mut() {
             process.leave_running();
         }
-        *lock(&server.state.leased) = Some(Held::new(lease, tail));
+        *lock(&server.state.leased) = Some(LeasedProcess::new(lease, tail));
         Ok(server)
     }
 }
@@ -181,8 +181,8 @@ impl Server {
             state.kill();
             return Ok(false);
         };
-        if let Some(held) = lock(&self.state.leased).as_mut() {
-            held.has_turn(turn);
+        if let Some(process) = lock(&self.state.leased).as_mut() {
+            process.has_turn(turn);
         }
         Ok(true)
     }

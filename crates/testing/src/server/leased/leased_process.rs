@@ -4,14 +4,14 @@ use super::{lease::Lease, tail::Tail, turn::Turn};
 use crate::client::Connector;
 
 /// A lease on a shared server, the task that reads its log, and the turn at its standard input and output. They end with it.
-pub(in crate::server) struct Held {
+pub(in crate::server) struct LeasedProcess {
     /// Ends before the lease.
     turn: Option<Turn>,
     _lease: Lease,
     _log: Tail,
 }
 
-impl Held {
+impl LeasedProcess {
     pub(super) fn new(lease: Lease, log: Tail) -> Self {
         Self { turn: None, _lease: lease, _log: log }
     }

@@ -1,4 +1,4 @@
-//! The desk of a call whose caller answers in another request: open questions, and whoever waits for the call now.
+//! The open questions of a call whose caller answers in another request: open questions, and whoever waits for the call now.
 
 use std::{
     sync::{
@@ -27,9 +27,9 @@ const TOGETHER: Duration = Duration::from_millis(10);
 
 /// The id of a held call: random, so that it cannot be guessed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(crate) struct HeldId([u8; 16]);
+pub(crate) struct OpenCallId([u8; 16]);
 
-impl HeldId {
+impl OpenCallId {
     pub(super) fn random() -> Self {
         let mut bytes = [0; 16];
         getrandom::fill(&mut bytes).expect("the system's random numbers");
@@ -51,12 +51,12 @@ impl HeldId {
 pub(super) type Outcome = Result<ServerResult, ErrorData>;
 
 /// Open questions of a call, and its end.
-pub(super) struct Desk {
+pub(super) struct OpenQuestions {
     state: Mutex<State>,
     /// Something for the caller is there.
     news: Notify,
     /// The id under which the call waits for its caller, and until when; none while the caller waits for the call.
-    left: watch::Sender<Option<(HeldId, Instant)>>,
+    left: watch::Sender<Option<(OpenCallId, Instant)>>,
     present: watch::Sender<bool>,
     /// The call goes on without the request that began it.
     is_away: AtomicBool,
@@ -96,14 +96,14 @@ pub(super) enum News {
     Asks,
 }
 
-impl std::fmt::Debug for Desk {
+impl std::fmt::Debug for OpenQuestions {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Desk").field("open", &self.lock().open.len()).finish_non_exhaustive()
+        f.debug_struct("OpenQuestions").field("open", &self.lock().open.len()).finish_non_exhaustive()
     }
 }
 
-impl Desk {
-    /// A desk whose open questions take room of `claimant` in `bytes`.
+impl OpenQuestions {
+    /// Open questions whose open questions take room of `claimant` in `bytes`.
     pub(super) fn new(bytes: Arc<Shares>, claimant: Claimant) -> Arc<Self> {
         Arc::new(Self {
             state: Mutex::default(),
@@ -129,7 +129,7 @@ impl Desk {
     }
 
     /// The id under which the call waits, and until when.
-    pub(super) fn left(&self) -> watch::Receiver<Option<(HeldId, Instant)>> {
+    pub(super) fn left(&self) -> watch::Receiver<Option<(OpenCallId, Instant)>> {
         self.left.subscribe()
     }
 
@@ -160,7 +160,7 @@ impl Desk {
     }
 
     /// Nobody waits for the call until a request names `id`.
-    pub(super) fn leave(&self, id: HeldId, until: Instant) {
+    pub(super) fn leave(&self, id: OpenCallId, until: Instant) {
         self.lock().line = None;
         self.left.send_replace(Some((id, until)));
         self.present.send_if_modified(|present| std::mem::replace(present, false));
@@ -168,9 +168,9 @@ impl Desk {
 
     /// Hands progress of the call to whoever waits for it.
     pub(super) fn progress(self: &Arc<Self>) -> ProgressSink {
-        let desk = self.clone();
+        let asked = self.clone();
         ProgressSink::new(move |mut progress| {
-            let line = desk.lock().line.clone();
+            let line = asked.lock().line.clone();
             Box::pin(async move {
                 let Some(Line { peer, token, sink }) = line else { return };
                 if let Some(sink) = sink {
@@ -196,7 +196,7 @@ impl Desk {
             key
         };
         self.news.notify_one();
-        let _open = TakenBack { desk: self, key };
+        let _open = TakenBack { asked: self, key };
         answered.await.map_err(|_| CannotAsk::Busy)
     }
 
@@ -281,13 +281,13 @@ impl Desk {
 
 /// Takes a question back when dropped.
 struct TakenBack<'a> {
-    desk: &'a Desk,
+    asked: &'a OpenQuestions,
     key: String,
 }
 
 impl Drop for TakenBack<'_> {
     fn drop(&mut self) {
-        self.desk.lock().open.retain(|open| open.key != self.key);
+        self.asked.lock().open.retain(|open| open.key != self.key);
     }
 }
 

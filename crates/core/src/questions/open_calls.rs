@@ -16,7 +16,7 @@ use tokio_util::task::AbortOnDropHandle;
 
 use super::{
     Questions,
-    desk::{Desk, HeldId, Outcome},
+    open_questions::{OpenCallId, OpenQuestions, Outcome},
 };
 use crate::{AppFuture, Claimant, Portion, Principal, Share, Shares};
 
@@ -142,9 +142,9 @@ fn hash_text(text: &str, digest: &mut Sha256) {
 }
 
 /// An open call whose caller answers in other requests.
-pub(super) struct HeldCall {
+pub(super) struct OpenCall {
     key: CallKey,
-    pub(super) desk: Arc<Desk>,
+    pub(super) asked: Arc<OpenQuestions>,
     pub(super) questions: Questions,
     /// Times that it has asked.
     rounds: usize,
@@ -154,7 +154,7 @@ pub(super) struct HeldCall {
 
 /// Why a held call is not resumed.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum NotHeld {
+pub(super) enum NotOpen {
     /// There is no such call, or not any more.
     Over,
     /// The arguments are others.
@@ -165,27 +165,27 @@ pub(super) enum NotHeld {
 
 /// The calls that are held.
 #[derive(Debug, Clone)]
-pub(crate) struct HeldCalls(Arc<Shared>);
+pub(crate) struct OpenCalls(Arc<Shared>);
 
 struct Shared {
-    table: Mutex<HashMap<HeldId, HeldCall>>,
+    table: Mutex<HashMap<OpenCallId, OpenCall>>,
     room: Arc<Shares>,
     bytes: Arc<Shares>,
 }
 
 impl std::fmt::Debug for Shared {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("HeldCalls").field("held", &self.lock().len()).finish_non_exhaustive()
+        f.debug_struct("OpenCalls").field("open", &self.lock().len()).finish_non_exhaustive()
     }
 }
 
 impl Shared {
-    fn lock(&self) -> MutexGuard<'_, HashMap<HeldId, HeldCall>> {
+    fn lock(&self) -> MutexGuard<'_, HashMap<OpenCallId, OpenCall>> {
         self.table.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Default for HeldCalls {
+impl Default for OpenCalls {
     fn default() -> Self {
         Self(Arc::new(Shared {
             table: Mutex::default(),
@@ -195,73 +195,73 @@ impl Default for HeldCalls {
     }
 }
 
-impl HeldCalls {
-    /// A desk for a call of `claimant`.
-    pub(super) fn desk(&self, claimant: Claimant) -> Arc<Desk> {
-        Desk::new(self.0.bytes.clone(), claimant)
+impl OpenCalls {
+    /// Open questions for a call of `claimant`.
+    pub(super) fn asked(&self, claimant: Claimant) -> Arc<OpenQuestions> {
+        OpenQuestions::new(self.0.bytes.clone(), claimant)
     }
 
     /// Room for one more call; none if there is no room for it.
-    pub(super) fn room(&self, desk: &Desk) -> Option<Share> {
-        self.0.room.take(desk.claimant().clone(), 1).ok()
+    pub(super) fn room(&self, asked: &OpenQuestions) -> Option<Share> {
+        self.0.room.take(asked.claimant().clone(), 1).ok()
     }
 
     /// Keeps `work` going on a task of its own.
     pub(super) fn begin(
         &self,
         key: CallKey,
-        desk: Arc<Desk>,
+        asked: Arc<OpenQuestions>,
         questions: Questions,
         room: Share,
         work: AppFuture<'static, Outcome>,
-    ) -> HeldCall {
-        desk.go_away();
-        let task = tokio::spawn(keep(work, desk.clone(), Arc::downgrade(&self.0)));
-        HeldCall { key, desk, questions, rounds: 0, _room: room, _task: AbortOnDropHandle::new(task) }
+    ) -> OpenCall {
+        asked.go_away();
+        let task = tokio::spawn(keep(work, asked.clone(), Arc::downgrade(&self.0)));
+        OpenCall { key, asked, questions, rounds: 0, _room: room, _task: AbortOnDropHandle::new(task) }
     }
 
     /// Lets `call` wait up to `longest` for answers to its questions: the id under which it does, and the questions. Gives the call back
     /// if it asks nothing any more.
     pub(super) fn hold(
         &self,
-        mut call: HeldCall,
+        mut call: OpenCall,
         longest: Duration,
-    ) -> Result<(HeldId, InputRequests), HeldCall> {
-        let requests = call.desk.requests();
+    ) -> Result<(OpenCallId, InputRequests), OpenCall> {
+        let requests = call.asked.requests();
         if requests.is_empty() {
             return Err(call);
         }
         call.rounds += 1;
-        let (id, desk) = (HeldId::random(), call.desk.clone());
+        let (id, asked) = (OpenCallId::random(), call.asked.clone());
         self.0.lock().insert(id, call);
-        desk.leave(id, Instant::now() + longest);
+        asked.leave(id, Instant::now() + longest);
         Ok((id, requests))
     }
 
     /// Takes the call `id` for a request with `key`, which answers its questions. A call is taken once for each time that it asks.
     pub(super) fn take(
         &self,
-        id: HeldId,
+        id: OpenCallId,
         key: &CallKey,
         responses: &InputResponses,
-    ) -> Result<HeldCall, NotHeld> {
-        let desk = {
+    ) -> Result<OpenCall, NotOpen> {
+        let asked = {
             let table = self.0.lock();
             match table.get(&id) {
-                Some(call) if call.key == *key => call.desk.clone(),
-                Some(call) if call.key.is_of_same_object(key) => return Err(NotHeld::Changed),
-                _ => return Err(NotHeld::Over),
+                Some(call) if call.key == *key => call.asked.clone(),
+                Some(call) if call.key.is_of_same_object(key) => return Err(NotOpen::Changed),
+                _ => return Err(NotOpen::Over),
             }
         };
-        let answers = desk.read(responses).map_err(NotHeld::BadResponse)?;
+        let answers = asked.read(responses).map_err(NotOpen::BadResponse)?;
         // Of two requests that came this far, one gets the call.
-        let call = self.0.lock().remove(&id).ok_or(NotHeld::Over)?;
-        desk.answer(answers);
+        let call = self.0.lock().remove(&id).ok_or(NotOpen::Over)?;
+        asked.answer(answers);
         Ok(call)
     }
 }
 
-impl HeldCall {
+impl OpenCall {
     /// Returns `true` if it may not ask again.
     pub(super) fn has_asked_enough(&self) -> bool {
         self.rounds >= super::MOST_ROUNDS
@@ -269,8 +269,8 @@ impl HeldCall {
 }
 
 /// Works on a call until it is over. One that nobody came back for in time is dropped, which cancels it.
-async fn keep(work: AppFuture<'static, Outcome>, desk: Arc<Desk>, held: Weak<Shared>) {
-    let mut left = desk.left();
+async fn keep(work: AppFuture<'static, Outcome>, asked: Arc<OpenQuestions>, calls: Weak<Shared>) {
+    let mut left = asked.left();
     let mut work = Some(work);
     loop {
         let until = *left.borrow_and_update();
@@ -294,13 +294,13 @@ async fn keep(work: AppFuture<'static, Outcome>, desk: Arc<Desk>, held: Weak<Sha
             biased;
             outcome = ended => {
                 work = None;
-                desk.end(outcome);
+                asked.end(outcome);
             }
             changed = left.changed() => if changed.is_err() {
                 return;
             },
             () = over => {
-                let table = held.upgrade();
+                let table = calls.upgrade();
                 let of_table = until.and_then(|(id, _)| table.as_ref()?.lock().remove(&id));
                 if of_table.is_some() || table.is_none() {
                     return;
