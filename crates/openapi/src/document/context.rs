@@ -10,7 +10,7 @@ use std::{
 use super::{
     Finding,
     discriminator::Discriminator,
-    sources::{Identity, Node, Sources, clipped},
+    sources::{ByNode, Identity, Node, Sources, clipped},
     targets::Targets,
 };
 
@@ -39,7 +39,7 @@ pub(super) struct Context<'d> {
     findings: RefCell<Findings>,
     /// Texts that are kept, by their address and length in the document.
     texts: RefCell<HashMap<(usize, usize), Arc<str>>>,
-    discriminators: RefCell<HashMap<Identity, Option<Rc<Discriminator<'d>>>>>,
+    discriminators: RefCell<ByNode<Option<Rc<Discriminator<'d>>>>>,
 }
 
 #[derive(Default)]
@@ -133,7 +133,7 @@ impl<'d> Context<'d> {
         if findings.all.is_empty() {
             return Vec::new();
         }
-        let wanted: HashMap<Identity, String> =
+        let wanted: ByNode<String> =
             findings.all.iter().filter_map(|(at, _)| at.map(|at| (at, String::new()))).collect();
         let places = self.sources.sources().places(wanted);
         let place = |at: &Option<Identity>| at.and_then(|at| places.get(&at)).cloned().unwrap_or_default();

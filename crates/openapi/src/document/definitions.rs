@@ -2,7 +2,7 @@
 
 use std::{cell::RefCell, collections::HashMap};
 
-use super::sources::{Identity, Node, reference};
+use super::sources::{ByNode, Node, reference};
 
 /// Longest name of a definition, in characters.
 const LONGEST: usize = 60;
@@ -10,7 +10,7 @@ const LONGEST: usize = 60;
 /// Names of the definitions of a document. A definition has the same name in all schemas.
 #[derive(Default)]
 pub(super) struct DefinitionNames {
-    names: RefCell<HashMap<Identity, String>>,
+    names: RefCell<ByNode<String>>,
     taken: RefCell<HashMap<String, usize>>,
 }
 

@@ -1,16 +1,13 @@
 //! Discriminators of OpenAPI in the terms of JSON Schema: the property by which alternatives are told apart has a fixed value in each.
 
-use std::{
-    borrow::Cow,
-    collections::{HashMap, HashSet},
-};
+use std::borrow::Cow;
 
 use serde_json::{Map, Value};
 
 use super::{
     context::Context,
     json::object,
-    sources::{Identity, Node, reference},
+    sources::{ByNode, Node, NodeSet, reference},
 };
 
 /// Parts of an `allOf`, one within another, that are looked through for the property.
@@ -23,7 +20,7 @@ const MOST_VALUES: usize = 300;
 pub(super) struct Discriminator<'d> {
     property: &'d str,
     /// Values of the mapping, by the schemas that they stand for.
-    values: HashMap<Identity, Vec<&'d str>>,
+    values: ByNode<Vec<&'d str>>,
 }
 
 impl<'d> Discriminator<'d> {
@@ -32,7 +29,7 @@ impl<'d> Discriminator<'d> {
         let discriminator = node.get("discriminator")?;
         // A text in Swagger 2.0, where there are no alternatives.
         let property = discriminator.text("propertyName")?;
-        let mut values: HashMap<Identity, Vec<&str>> = HashMap::new();
+        let mut values: ByNode<Vec<&str>> = ByNode::default();
         for (value, to) in discriminator.get("mapping").into_iter().flat_map(Node::members).take(MOST_VALUES)
         {
             let Some(text) = to.value.as_str() else { continue };
@@ -51,7 +48,7 @@ impl<'d> Discriminator<'d> {
     pub(super) fn pin<'p>(&'p self, context: &Context<'d>, alternative: Node<'d>) -> Option<Pin<'p>> {
         let written = reference(alternative.value)?;
         let target = context.sources.resolve(alternative).ok()?;
-        if has_values(context, target, self.property, 0, &mut HashSet::new()) {
+        if has_values(context, target, self.property, 0, &mut NodeSet::default()) {
             return None;
         }
         let values = match self.values.get(&target.identity()) {
@@ -96,7 +93,7 @@ fn has_values<'d>(
     node: Node<'d>,
     name: &str,
     depth: usize,
-    seen: &mut HashSet<Identity>,
+    seen: &mut NodeSet,
 ) -> bool {
     let Ok(node) = context.sources.resolve(node) else { return false };
     if !seen.insert(node.identity()) {

@@ -8,7 +8,7 @@ use super::{
     context::Context,
     input::Open,
     kinds::is_nullable,
-    sources::{Identity, Node},
+    sources::{Node, NodeSet},
 };
 
 /// Parts of an `allOf`, one within another, that are put together.
@@ -43,7 +43,7 @@ pub(super) fn fields<'d>(context: &Context<'d>, schema: Node<'d>) -> Option<Fiel
             choices: Vec::new(),
         },
         places: HashMap::new(),
-        seen: HashSet::new(),
+        seen: NodeSet::default(),
     };
     let added = collected.add(schema, 0);
     let mut fields = collected.fields;
@@ -73,7 +73,7 @@ struct Collected<'c, 'd> {
     fields: Fields<'d>,
     /// Place of a field in the list.
     places: HashMap<&'d str, usize>,
-    seen: HashSet<Identity>,
+    seen: NodeSet,
 }
 
 impl<'d> Collected<'_, 'd> {

@@ -6,12 +6,13 @@ use std::{
 };
 
 use serde_json::Value;
+use sha2::{Digest as _, Sha256};
 
 use super::{
     bounded::{Schemas, Written},
     json::{object, size_of_json},
     schema::{Direction, Pass},
-    sources::Node,
+    sources::{Identity, Node},
 };
 
 /// Longest name of an argument; clients accept no longer one.
@@ -72,6 +73,43 @@ impl<'d> Input<'d> {
     /// The input schema; none where even its outline is longer than `limit`.
     pub(super) fn schema(&self, schemas: &Schemas<'_, 'd>, limit: usize) -> Option<Written> {
         schemas.write(Direction::Input, limit, &|pass| self.root(pass))
+    }
+
+    /// Digest of all that the schema is made from: inputs with the same one have the same schema.
+    pub(super) fn digest(&self) -> [u8; 32] {
+        let mut digest = Sha256::new();
+        let mut add = |part: &[u8]| {
+            digest.update(part.len().to_le_bytes());
+            digest.update(part);
+        };
+        let of =
+            |node: Option<Node<'_>>| node.map_or([0; size_of::<usize>()], |node| node.identity().bytes());
+        for argument in &self.arguments {
+            let (kind, node) = match argument.schema {
+                ArgumentSchema::Of(node) => (0, Some(node)),
+                ArgumentSchema::ListOf(node) => (1, Some(node)),
+                ArgumentSchema::Any => (2, None),
+                ArgumentSchema::Text => (3, None),
+                ArgumentSchema::File => (4, None),
+                ArgumentSchema::Files => (5, None),
+            };
+            add(argument.name.as_bytes());
+            add(&[kind, u8::from(argument.required), u8::from(argument.deprecated)]);
+            add(&of(node));
+            add(argument.description.as_deref().unwrap_or_default().as_bytes());
+            add(&argument.example.map_or([0; size_of::<usize>()], |example| Identity::of(example).bytes()));
+        }
+        for (key, node) in &self.choices {
+            add(key.as_bytes());
+            add(&of(Some(*node)));
+        }
+        match self.open {
+            Open::Closed => add(b"closed"),
+            Open::Any => add(b"any"),
+            Open::Of(node) => add(&of(Some(node))),
+        }
+        add(self.example.as_ref().map(Value::to_string).unwrap_or_default().as_bytes());
+        digest.finalize().into()
     }
 
     fn root(&self, pass: &mut Pass<'_, 'd>) -> Vec<(String, Value)> {

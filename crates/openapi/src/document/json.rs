@@ -10,6 +10,18 @@ pub(super) fn object(members: Vec<(String, Value)>) -> JsonObject {
     object
 }
 
+/// Members up to which an object is searched from the start. To hash the key would take longer.
+const FEW: usize = 8;
+
+/// A member of an object.
+pub(super) fn member<'v>(value: &'v Value, key: &str) -> Option<&'v Value> {
+    let members = value.as_object()?;
+    match members.len() {
+        0..=FEW => members.iter().find(|(name, _)| *name == key).map(|(_, value)| value),
+        _ => members.get(key),
+    }
+}
+
 /// About the bytes of a value as JSON.
 pub(super) fn size_of_json(value: &Value) -> usize {
     match value {

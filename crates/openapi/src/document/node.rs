@@ -1,8 +1,9 @@
 //! Values of documents, each with the document that it is from.
 
+use rustc_hash::{FxHashMap, FxHashSet};
 use serde_json::Value;
 
-use super::work::Work;
+use super::{json::member, work::Work};
 
 /// A value of a document.
 #[derive(Debug, Clone, Copy)]
@@ -22,17 +23,17 @@ impl<'d> Node<'d> {
 
     /// A member of an object.
     pub(super) fn get(self, key: &str) -> Option<Self> {
-        self.value.get(key).map(|value| self.with(value))
+        member(self.value, key).map(|value| self.with(value))
     }
 
     /// A text among the members of an object.
     pub(super) fn text(self, key: &str) -> Option<&'d str> {
-        self.value.get(key).and_then(Value::as_str)
+        member(self.value, key).and_then(Value::as_str)
     }
 
     /// Returns `true` if a member is `true`.
     pub(super) fn is(self, key: &str) -> bool {
-        self.value.get(key) == Some(&Value::Bool(true))
+        member(self.value, key) == Some(&Value::Bool(true))
     }
 
     /// The members of an object; none of another value. Each is work, and there are no more once that is spent.
@@ -54,6 +55,11 @@ impl<'d> Node<'d> {
     }
 }
 
+/// Values by the [`Node`] that they belong to. Nobody chooses addresses, so that a fast hash does.
+pub(super) type ByNode<V> = FxHashMap<Identity, V>;
+/// A set of [`Node`]s.
+pub(super) type NodeSet = FxHashSet<Identity>;
+
 /// Identity of a [`Node`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) struct Identity(usize);
@@ -61,5 +67,9 @@ pub(super) struct Identity(usize);
 impl Identity {
     pub(super) fn of(value: &Value) -> Self {
         Self(std::ptr::from_ref(value).addr())
+    }
+
+    pub(super) fn bytes(self) -> [u8; size_of::<usize>()] {
+        self.0.to_le_bytes()
     }
 }

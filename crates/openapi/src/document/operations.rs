@@ -20,7 +20,7 @@ use super::{
     responses::{self, Output},
     security::{self, Keys, Schemes, Secured},
     servers,
-    sources::{Identity, Node, clipped},
+    sources::{ByNode, Identity, Node, clipped},
     words,
 };
 use crate::{Body, BodyArguments, BodyField, Location, Operation, ResponseShape, Server};
@@ -122,10 +122,10 @@ pub(super) struct Tools<'c, 'd> {
     keys: Keys,
     security: Secured,
     /// Requirements of operations, which may be shared.
-    known_security: HashMap<Identity, Secured>,
+    known_security: ByNode<Secured>,
     servers: Arc<[Server]>,
     /// Servers of paths and operations, which may be shared.
-    known_servers: HashMap<Identity, Option<Arc<[Server]>>>,
+    known_servers: ByNode<Option<Arc<[Server]>>>,
     /// Servers by their schemes (Swagger 2.0).
     swagger_servers: HashMap<Vec<&'static str>, Arc<[Server]>>,
     limits: Limits,
@@ -133,8 +133,8 @@ pub(super) struct Tools<'c, 'd> {
     sent: &'c [(Location, String)],
     /// Output schemas, which many operations share.
     outputs: SharedSchemas<(bool, Vec<Identity>)>,
-    /// Input schemas of operations that several paths share, by the names of their arguments.
-    inputs: SharedSchemas<(Identity, Vec<Arc<str>>)>,
+    /// Input schemas, by the digest of what they are made from.
+    inputs: SharedSchemas<[u8; 32]>,
     inputs_size: u64,
     outputs_size: u64,
 }
@@ -185,9 +185,9 @@ impl<'c, 'd> Tools<'c, 'd> {
             schemes,
             keys,
             security: security.unwrap_or_default(),
-            known_security: HashMap::new(),
+            known_security: ByNode::default(),
             servers,
-            known_servers: HashMap::new(),
+            known_servers: ByNode::default(),
             swagger_servers: HashMap::new(),
             limits: Limits::of(count),
             sent,
@@ -294,8 +294,7 @@ impl<'c, 'd> Tools<'c, 'd> {
     }
 
     fn input_schema(&mut self, found: &Found<'d>, input: &Input<'d>) -> Option<Arc<JsonObject>> {
-        let names = input.arguments.iter().map(|argument| Arc::clone(&argument.name)).collect();
-        let key = (found.node.identity(), names);
+        let key = input.digest();
         if let Some(known) = self.inputs.get(&key) {
             return known.clone();
         }

@@ -1,6 +1,6 @@
 //! Successful responses of an operation, and the output schema that they make.
 
-use std::{collections::HashSet, sync::Arc};
+use std::sync::Arc;
 
 use serde_json::Value;
 
@@ -11,7 +11,7 @@ use super::{
     kinds::is_nullable,
     media,
     schema::{Direction, Pass},
-    sources::{Identity, Node},
+    sources::{Identity, Node, NodeSet},
 };
 use crate::{Media, ResponseShape, StatusCodes, Success};
 
@@ -146,7 +146,7 @@ fn output<'d>(context: &Context<'d>, found: &[(StatusCodes, Content<'d>)]) -> Op
     if schemas.len() > MOST_ALTERNATIVES {
         return None;
     }
-    let shape = match schemas.iter().all(|schema| is_object(context, *schema, 0, &mut HashSet::new())) {
+    let shape = match schemas.iter().all(|schema| is_object(context, *schema, 0, &mut NodeSet::default())) {
         true => ResponseShape::Object,
         false => ResponseShape::Wrapped,
     };
@@ -154,12 +154,7 @@ fn output<'d>(context: &Context<'d>, found: &[(StatusCodes, Content<'d>)]) -> Op
 }
 
 /// Returns `true` if only objects fit the schema. Those that were `seen` are not looked through again.
-fn is_object<'d>(
-    context: &Context<'d>,
-    schema: Node<'d>,
-    depth: usize,
-    seen: &mut HashSet<Identity>,
-) -> bool {
+fn is_object<'d>(context: &Context<'d>, schema: Node<'d>, depth: usize, seen: &mut NodeSet) -> bool {
     let Ok(schema) = context.sources.resolve(schema) else { return false };
     if is_nullable(schema) || depth > DEEPEST || !seen.insert(schema.identity()) {
         return false;

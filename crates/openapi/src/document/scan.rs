@@ -4,12 +4,14 @@ use std::collections::HashSet;
 
 use serde_json::{Map, Value};
 
-use super::sources::{LONGEST_REFERENCE, MOST_SOURCES};
+use super::{
+    json::member,
+    sources::{LONGEST_REFERENCE, MOST_SOURCES},
+};
 
 /// The `$ref` of an object. A `$dynamicRef` is read as one: what it would find elsewhere depends on the way to it.
 pub(super) fn reference(value: &Value) -> Option<&str> {
-    let members = value.as_object()?;
-    members.get("$ref").or_else(|| members.get("$dynamicRef"))?.as_str()
+    member(value, "$ref").or_else(|| member(value, "$dynamicRef"))?.as_str()
 }
 
 /// URLs of other documents that `value`, the document at `base`, refers to: each once, and no more than are read.

@@ -4,7 +4,7 @@
 
 #![expect(clippy::collapsible_match, reason = "what a guard refuses would reach the arms below")]
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, HashSet};
 
 use serde_json::{Map, Value};
 
@@ -14,7 +14,7 @@ use super::{
     json::{is_shorter, object, size_of_json},
     kinds::{implied_kind, is_nullable, kinds, kinds_value, with_null},
     parts::{is_small, only_part, or_null, take_annotations},
-    sources::{Identity, Node, clipped, reference},
+    sources::{ByNode, Node, NodeSet, clipped, reference},
     words::{first_sentence, letters, plain_start, sentences},
 };
 
@@ -54,8 +54,8 @@ pub(super) struct Pass<'p, 'd> {
     pub(super) is_cut: bool,
     /// Definitions to be written, by the depth at which they are first referred to.
     waiting: BTreeMap<usize, Vec<Node<'d>>>,
-    depths: HashMap<Identity, usize>,
-    done: HashSet<Identity>,
+    depths: ByNode<usize>,
+    done: NodeSet,
 }
 
 pub(super) type Members = Vec<(String, Value)>;
@@ -79,8 +79,8 @@ impl<'p, 'd> Pass<'p, 'd> {
             size: 0,
             is_cut: false,
             waiting: BTreeMap::new(),
-            depths: HashMap::new(),
-            done: HashSet::new(),
+            depths: ByNode::default(),
+            done: NodeSet::default(),
         }
     }
 

@@ -8,7 +8,7 @@ use std::{
 
 use super::{
     context::{Context, Version},
-    sources::{Identity, Node, clipped},
+    sources::{ByNode, Node, clipped},
 };
 use crate::{ApiKeyLocation, Location, Oauth2Flow, Oauth2FlowKind, Requirement, SecurityScheme};
 
@@ -31,7 +31,7 @@ pub(super) fn schemes<'d>(context: &Context<'d>, root: Node<'d>) -> Schemes {
     };
     let all = all.into_iter().flat_map(Node::members).take(MOST);
     // Several names may refer to one scheme.
-    let mut known: HashMap<Identity, Option<SecurityScheme>> = HashMap::new();
+    let mut known: ByNode<Option<SecurityScheme>> = ByNode::default();
     all.filter_map(|(name, given)| {
         let node = context.resolved(given)?;
         let scheme = known.entry(node.identity()).or_insert_with(|| {

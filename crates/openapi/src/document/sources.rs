@@ -15,7 +15,7 @@ use super::{
     work::Work,
 };
 pub(super) use super::{
-    node::{Identity, Node},
+    node::{ByNode, Identity, Node, NodeSet},
     scan::reference,
 };
 
@@ -138,7 +138,7 @@ impl Sources {
     }
 
     /// Places of values, as [`Finding::place`](super::Finding::place) has them, found in one pass.
-    pub(super) fn places(&self, mut wanted: HashMap<Identity, String>) -> HashMap<Identity, String> {
+    pub(super) fn places(&self, mut wanted: ByNode<String>) -> ByNode<String> {
         for source in &self.all {
             let mut path = String::new();
             if !source.url.is_empty() {
@@ -160,7 +160,7 @@ fn push(path: &mut String, text: &str) {
     }
 }
 
-fn place(value: &Value, path: &mut String, wanted: &mut HashMap<Identity, String>) {
+fn place(value: &Value, path: &mut String, wanted: &mut ByNode<String>) {
     if let Some(found) = wanted.get_mut(&Identity::of(value)) {
         found.clone_from(path);
     }

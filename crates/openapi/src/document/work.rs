@@ -4,8 +4,8 @@ use std::cell::Cell;
 
 /// Work on a document: about so many bytes to read and write, and so many for each byte of its text. Operations may share schemas, so
 /// that a short document describes much.
-const WORK: usize = 64 << 20;
-const WORK_FACTOR: usize = 32;
+const WORK: usize = 8 << 20;
+const WORK_FACTOR: usize = 8;
 
 /// Work that is left for a document, about in bytes that are read or written.
 #[derive(Debug, Default)]
