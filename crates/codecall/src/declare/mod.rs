@@ -10,7 +10,10 @@ mod read;
 mod tests;
 mod words;
 
-use std::collections::HashMap;
+use std::{
+    cell::RefCell,
+    collections::{BTreeMap, BTreeSet, HashMap, HashSet},
+};
 
 use gatewright_core::{Paging, ToolEntry};
 
@@ -18,7 +21,7 @@ pub(crate) use words::{clean_descriptions, is_deprecated, misleads, sentence};
 
 use crate::{hints, result_shape::ResultShape, shapes::declared::may_have_long_integers};
 use node::{Graph, Id};
-use print::{BRIEF, LEVELS, Level, Printer, plain};
+use print::{BRIEF, LEVELS, Printer, plain};
 use read::{Reader, quoted};
 use words::short;
 
@@ -27,9 +30,10 @@ const ROOM: usize = 100;
 const ROOM_OF_A_TOOL: usize = 440;
 /// Note on numbers that the type `number` of results leaves out. JSON has no type for such an integer that JavaScript reads.
 const LONG_INTEGERS: &str = "// Returned integers beyond 2^53 are strings.\n";
-/// Note on a tool whose pages can be collected.
+/// Note on tools whose pages can be collected, and its mark on each.
 const PAGES: &str =
-    "\n// All pages: callTool(name, input, {paginate: {max: 500}}) gives {items, hasMore, pages}";
+    "// paged: callTool(name, input, {paginate: {max: 500}}) gives all pages as {items, hasMore, pages}\n";
+const PAGED: &str = "paged";
 /// Longest example that is shown.
 const LONGEST_EXAMPLE: usize = 240;
 
@@ -63,14 +67,31 @@ pub(crate) fn declarations(tools: &[Declared<'_>]) -> String {
     let inputs: Vec<Id> = types.iter().map(|types| types.input).collect();
     let results: Vec<Id> = types.iter().filter_map(|types| types.result).collect();
     let names = graph.names(&inputs, &results);
-    let writer = Writer { graph: &graph, names: &names };
+    let writer =
+        Writer { graph: &graph, names: &names, of_inputs: graph.reached(&inputs), tools, types: &types };
     let may_be_long =
         |one: &Declared<'_>| one.result.is_some_and(|shape| may_have_long_integers(&shape.schema));
-    let note = if tools.iter().any(may_be_long) { LONG_INTEGERS } else { "" };
-    let room = ROOM + ROOM_OF_A_TOOL * tools.len() - note.len();
-    let shared = writer.shared(room / 2);
-    let methods = writer.methods(tools, &types, room.saturating_sub(shared.len()));
-    format!("{shared}{note}interface Tools {{\n{}\n}}", methods.join("\n"))
+    let mut notes = String::new();
+    if tools.iter().any(may_be_long) {
+        notes.push_str(LONG_INTEGERS);
+    }
+    if tools.iter().any(|one| is_paged(one.tool)) {
+        notes.push_str(PAGES);
+    }
+    let room = (ROOM + ROOM_OF_A_TOOL * tools.len()).saturating_sub(as_json(&notes));
+    let mut terse = 1;
+    loop {
+        let (shared, methods) = writer.write(terse, room);
+        let methods = methods.join("\n");
+        terse += 1;
+        if as_json(&shared) + as_json(&methods) <= room || names.is_empty() || terse == LEVELS.len() {
+            break format!("{shared}{notes}interface Tools {{\n{methods}\n}}");
+        }
+    }
+}
+
+fn is_paged(tool: &ToolEntry) -> bool {
+    tool.paging() == Paging::Described
 }
 
 /// The types of one tool on their own.
@@ -128,46 +149,68 @@ fn observed(shape: &ResultShape) -> Option<String> {
 struct Writer<'g, 's> {
     graph: &'g Graph<'s>,
     names: &'g HashMap<Id, String>,
+    /// Types of inputs, which are written in full.
+    of_inputs: HashSet<Id>,
+    tools: &'g [Declared<'g>],
+    types: &'g [Types],
 }
 
+/// Types whose names were written.
+type Used = RefCell<BTreeSet<Id>>;
+
 impl Writer<'_, '_> {
-    /// The named types, wordy if they fit into `room`.
-    fn shared(&self, room: usize) -> String {
-        let mut named: Vec<(&Id, &String)> = self.names.iter().collect();
-        named.sort_unstable();
-        let print = |level: Level| -> String {
-            let types = named.iter().map(|(id, name)| {
-                format!(
-                    "type {name} = {};\n",
-                    Printer::new(self.graph, self.names, level, false).in_place(**id)
-                )
-            });
-            types.collect()
-        };
-        let wordy = print(LEVELS[1]);
-        if as_json(&wordy) <= room { wordy } else { print(LEVELS[4]) }
+    /// The named types as terse as the level `terse`, and the methods with what room they leave.
+    fn write(&self, terse: usize, room: usize) -> (String, Vec<String>) {
+        let all = Used::default();
+        if !self.names.is_empty() {
+            (0..self.tools.len()).for_each(|at| drop(self.method(at, terse, &all)));
+        }
+        let shared = self.shared(&all, terse);
+        let used = Used::default();
+        let methods = self.methods(room.saturating_sub(as_json(&shared)), &used);
+        // Terse methods name fewer types.
+        (if self.names.is_empty() { shared } else { self.shared(&used, terse) }, methods)
+    }
+
+    /// The named types in `used`, and those that they name.
+    fn shared(&self, used: &Used, terse: usize) -> String {
+        let mut printed: BTreeMap<Id, String> = BTreeMap::new();
+        loop {
+            let missing = used.borrow().iter().copied().find(|id| !printed.contains_key(id));
+            let Some(id) = missing else { break };
+            let (Some(name), level) = (self.names.get(&id), LEVELS[terse]) else { break };
+            let printer = Printer::new(self.graph, self.names, level, !self.of_inputs.contains(&id));
+            printed.insert(id, format!("type {name} = {};\n", printer.noting(used).in_place(id)));
+        }
+        printed.into_values().collect()
     }
 
     /// Each tool gets an equal part of the room; what short ones leave goes to the others.
-    fn methods(&self, tools: &[Declared<'_>], types: &[Types], room: usize) -> Vec<String> {
-        let print = |at: usize, level: usize| self.method(&tools[at], &types[at], LEVELS[level], level == 0);
-        let mut methods: Vec<String> = (0..tools.len()).map(|at| print(at, 0)).collect();
-        let mut order: Vec<usize> = (0..tools.len()).collect();
-        order.sort_by_key(|at| methods[*at].len());
+    fn methods(&self, room: usize, used: &Used) -> Vec<String> {
+        let print = |at: usize, level: usize| {
+            let names = Used::default();
+            (self.method(at, level, &names), names.into_inner())
+        };
+        let mut methods: Vec<_> = (0..self.tools.len()).map(|at| print(at, 0)).collect();
+        let mut order: Vec<usize> = (0..self.tools.len()).collect();
+        order.sort_by_key(|at| methods[*at].0.len());
         let mut room = room;
         for (done, at) in order.into_iter().enumerate() {
-            let part = room / (tools.len() - done);
+            let part = room / (self.tools.len() - done);
             let mut level = 1;
-            while as_json(&methods[at]) > part && level < LEVELS.len() {
+            while as_json(&methods[at].0) > part && level < LEVELS.len() {
                 methods[at] = print(at, level);
                 level += 1;
             }
-            room = room.saturating_sub(as_json(&methods[at]));
+            room = room.saturating_sub(as_json(&methods[at].0));
         }
+        let (methods, names): (Vec<String>, Vec<BTreeSet<Id>>) = methods.into_iter().unzip();
+        used.borrow_mut().extend(names.into_iter().flatten());
         methods
     }
 
-    fn method(&self, one: &Declared<'_>, types: &Types, level: Level, with_example: bool) -> String {
+    fn method(&self, at: usize, level: usize, used: &Used) -> String {
+        let (one, types, with_example, level) = (&self.tools[at], &self.types[at], level == 0, LEVELS[level]);
         let mut about = short(one.tool.own_description(), level.about);
         if hints::is_destructive(one.tool) {
             about = format!("[destructive] {about}");
@@ -175,10 +218,10 @@ impl Writer<'_, '_> {
         if is_deprecated(one.tool.own_description()) && !is_deprecated(&about) {
             about = format!("[deprecated] {about}");
         }
-        let input = Printer::new(self.graph, self.names, level, false).beside(&one.tool.local_name, &about);
-        let input = input.in_place(types.input);
+        let printer = |result| Printer::new(self.graph, self.names, level, result).noting(used);
+        let input = printer(false).beside(&one.tool.local_name, &about).in_place(types.input);
         let result = match types.result {
-            Some(result) => Printer::new(self.graph, self.names, level, true).by_name(result),
+            Some(result) => printer(true).by_name(result),
             None => "unknown".to_owned(),
         };
         let mut text = String::new();
@@ -186,11 +229,10 @@ impl Writer<'_, '_> {
             text.push_str(&format!("/** {} */\n", plain(about.trim())));
         }
         text.push_str(&format!("{}(input: {input}): Promise<{result}>;", quoted(&one.tool.tool.name)));
-        if let Some(note) = one.result.and_then(observed) {
-            text.push_str(&format!(" // {note}"));
-        }
-        if one.tool.paging() == Paging::Described {
-            text.push_str(PAGES);
+        let paged = is_paged(one.tool).then(|| PAGED.to_owned());
+        let notes: Vec<String> = paged.into_iter().chain(one.result.and_then(observed)).collect();
+        if !notes.is_empty() {
+            text.push_str(&format!(" // {}", notes.join("; ")));
         }
         if let Some(example) = one.example.as_deref().filter(|e| with_example && e.len() <= LONGEST_EXAMPLE) {
             text.push_str(&format!("\n// e.g. {}", plain(example)));

@@ -188,6 +188,22 @@ impl<'s> Graph<'s> {
         names
     }
 
+    /// The types that are part of `roots`, with these.
+    pub(super) fn reached(&self, roots: &[Id]) -> HashSet<Id> {
+        let (mut reached, mut open) = (HashSet::new(), roots.to_vec());
+        while let Some(id) = open.pop() {
+            if reached.insert(id) {
+                self.each_part(id, |part| open.push(part));
+                if let Node::Named(name) = &self.nodes[id] {
+                    open.extend(
+                        self.recursive.types.iter().find(|(own, _)| own == name).and_then(|(_, id)| *id),
+                    );
+                }
+            }
+        }
+        reached
+    }
+
     fn is_worth_a_name(&self, id: Id) -> bool {
         match &self.nodes[id] {
             Node::Object(object) => object.properties.len() > 1,

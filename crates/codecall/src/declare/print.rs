@@ -1,6 +1,9 @@
 //! Types to TypeScript, as wordy as there is room.
 
-use std::collections::HashMap;
+use std::{
+    cell::RefCell,
+    collections::{BTreeSet, HashMap},
+};
 
 use super::{
     node::{Graph, Id, Node, Object, Property},
@@ -25,13 +28,15 @@ pub(super) struct Level {
 }
 
 /// From wordy to terse. What a call needs (names, types, what is required) stays in all of them.
-pub(super) const LEVELS: [Level; 6] = [
+pub(super) const LEVELS: [Level; 8] = [
     Level { about: 280, required: 160, optional: 120, facts: true, depth: 8, properties: 80 },
     Level { about: 160, required: 100, optional: 60, facts: true, depth: 6, properties: 60 },
     Level { about: 120, required: 60, optional: 36, facts: true, depth: 5, properties: 40 },
     Level { about: 120, required: 48, optional: 0, facts: true, depth: 4, properties: 30 },
     Level { about: 90, required: 0, optional: 0, facts: true, depth: 3, properties: 24 },
     Level { about: 70, required: 0, optional: 0, facts: false, depth: 3, properties: 16 },
+    Level { about: 70, required: 0, optional: 0, facts: false, depth: 2, properties: 12 },
+    Level { about: 70, required: 0, optional: 0, facts: false, depth: 1, properties: 10 },
 ];
 
 /// For one tool among others.
@@ -52,6 +57,8 @@ pub(super) struct Printer<'g, 's> {
     pub(super) result: bool,
     /// Texts that stand beside the type, in lower case: comments do not repeat them.
     known: String,
+    /// Receives the types whose names are written.
+    used: Option<&'g RefCell<BTreeSet<Id>>>,
     out: String,
 }
 
@@ -62,13 +69,18 @@ impl<'g, 's> Printer<'g, 's> {
         level: Level,
         result: bool,
     ) -> Self {
-        Self { graph, names, level, result, known: String::new(), out: String::new() }
+        Self { graph, names, level, result, known: String::new(), used: None, out: String::new() }
     }
 
     /// For types that stand beside the name and a description of `tool`.
     pub(super) fn beside(mut self, tool: &str, about: &str) -> Self {
         self.known = format!("{tool} {about}").to_lowercase();
         self
+    }
+
+    /// Adds the types whose names are written to `used`.
+    pub(super) fn noting(self, used: &'g RefCell<BTreeSet<Id>>) -> Self {
+        Self { used: Some(used), ..self }
     }
 
     /// The type itself, not its name.
@@ -85,8 +97,17 @@ impl<'g, 's> Printer<'g, 's> {
 
     fn of(&mut self, id: Id, indent: usize, depth: usize) {
         match self.names.get(&id) {
-            Some(name) => self.out.push_str(name),
+            Some(name) => {
+                self.out.push_str(name);
+                self.note(id);
+            }
             None => self.body(id, indent, depth),
+        }
+    }
+
+    fn note(&self, id: Id) {
+        if let Some(used) = self.used {
+            used.borrow_mut().insert(id);
         }
     }
 
@@ -97,7 +118,11 @@ impl<'g, 's> Printer<'g, 's> {
         }
         match self.graph.get(id) {
             Node::Text(text) => self.out.push_str(text),
-            Node::Named(name) => self.out.push_str(name),
+            Node::Named(name) => {
+                self.out.push_str(name);
+                let of_name = self.names.iter().find(|(_, own)| *own == name);
+                of_name.into_iter().for_each(|(id, _)| self.note(*id));
+            }
             Node::Array(of) => {
                 let is_compound = !self.names.contains_key(of)
                     && matches!(self.graph.get(*of), Node::Union(_) | Node::Intersection(_));
@@ -144,16 +169,29 @@ impl<'g, 's> Printer<'g, 's> {
         }
     }
 
+    /// The properties that there is room for, in their order. Of results, addresses for machines give way first.
+    fn shown<'o>(&self, object: &'o Object<'s>) -> Vec<&'o Property<'s>> {
+        let all = || object.properties.iter();
+        let most = if self.result { self.level.properties } else { usize::MAX };
+        let excess = object.properties.len().saturating_sub(most);
+        let mut left_out = all().filter(|property| is_link(property.name)).count().min(excess);
+        let kept = all().filter(|property| {
+            let goes = left_out > 0 && is_link(property.name);
+            left_out -= usize::from(goes);
+            !goes
+        });
+        kept.take(most).collect()
+    }
+
     /// On one line if it is short and nothing is said of its properties, else one property to a line.
     fn object(&mut self, object: &Object<'s>, indent: usize, depth: usize) {
-        let most = if self.result { self.level.properties } else { usize::MAX };
-        let shown = &object.properties[..object.properties.len().min(most)];
+        let shown = self.shown(object);
         let more = object.more + object.properties.len() - shown.len();
         let start = self.out.len();
         let comments: Vec<String> = shown.iter().map(|property| self.comment(property)).collect();
         let note = note(object, more);
         if note.is_none() && comments.iter().all(String::is_empty) {
-            self.inline(object, shown, indent, depth);
+            self.inline(object, &shown, indent, depth);
             let line = &self.out[start..];
             if line.len() <= LONGEST_LINE || !line.contains('\n') {
                 return;
@@ -165,7 +203,7 @@ impl<'g, 's> Printer<'g, 's> {
             self.margin(indent + 1);
             self.out.push_str(&format!("// {note}\n"));
         }
-        for (property, comment) in shown.iter().zip(comments) {
+        for (property, comment) in shown.into_iter().zip(comments) {
             self.margin(indent + 1);
             self.property(property, indent + 1, depth);
             self.out.push(';');
@@ -184,7 +222,7 @@ impl<'g, 's> Printer<'g, 's> {
         self.out.push('}');
     }
 
-    fn inline(&mut self, object: &Object<'s>, shown: &[Property<'s>], indent: usize, depth: usize) {
+    fn inline(&mut self, object: &Object<'s>, shown: &[&Property<'s>], indent: usize, depth: usize) {
         self.out.push_str("{ ");
         for (at, property) in shown.iter().enumerate() {
             self.out.push_str(if at > 0 { "; " } else { "" });
@@ -249,6 +287,12 @@ pub(super) fn plain(text: &str) -> String {
     let safe = |c: char| if misleads(c) { ' ' } else { c };
     let text: String = text.chars().map(safe).collect();
     if text.contains("*/") { text.replace("*/", "* /") } else { text }
+}
+
+/// Returns `true` for names of addresses that a script hardly reads, such as `events_url`, and of ids that nothing takes.
+fn is_link(name: &str) -> bool {
+    ["_url", "_urls", "Url"].iter().any(|end| name.ends_with(end) && name != "html_url")
+        || matches!(name, "url" | "node_id" | "_links")
 }
 
 fn is_identifier(name: &str) -> bool {

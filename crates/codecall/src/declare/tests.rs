@@ -252,6 +252,85 @@ async fn five_tools_like_those_of_github_take_less_than_2500_bytes() {
     }
 }
 
+/// A tool whose results are like the repositories and issues of the GitHub API: most members are addresses.
+fn with_large_result(name: &str, item: &str) -> Value {
+    let text = || json!({"type": "string"});
+    let links = |of: &[&str]| of.iter().map(|one| (format!("{one}_url"), text())).collect::<Vec<_>>();
+    let object = |own: &[&str], links: Vec<(String, Value)>| {
+        let own = own.iter().map(|one| ((*one).to_owned(), text()));
+        let mut properties: serde_json::Map<String, Value> = links.into_iter().chain(own).collect();
+        properties.insert("node_id".to_owned(), text());
+        let required: Vec<&String> = properties.keys().collect();
+        json!({"type": "object", "required": required, "properties": properties.clone()})
+    };
+    let actions = [
+        "archive",
+        "assignees",
+        "blobs",
+        "branches",
+        "comments",
+        "compare",
+        "contents",
+        "events",
+        "forks",
+        "git",
+        "hooks",
+    ];
+    let user = object(&["login", "id", "type", "name", "email"], links(&actions));
+    let mut thing = object(
+        &[
+            "id",
+            "full_name",
+            "title",
+            "state",
+            "private",
+            "description",
+            "fork",
+            "language",
+            "size",
+            "created_at",
+            "updated_at",
+        ],
+        [links(&actions), links(&["html", "issues", "keys", "labels", "languages", "merges", "pulls"])]
+            .concat(),
+    );
+    thing["properties"]["owner"] = json!({"$ref": "#/$defs/user"});
+    thing["properties"]["creator"] = json!({"$ref": "#/$defs/user"});
+    thing["properties"][format!("{item}_number")] = json!({"type": "integer"});
+    let input = json!({"type": "object", "required": ["owner", "repo"], "properties": {
+        "owner": {"type": "string", "description": "The account owner of the repository. The name is not case sensitive."},
+        "repo": {"type": "string", "description": "The name of the repository without the .git extension."},
+        "per_page": {"type": "integer", "default": 30, "description": "The number of results per page (max 100)."},
+        "page": {"type": "integer", "default": 1, "description": "The page number of the results to fetch."},
+    }});
+    let list = json!({"type": "array", "items": {"$ref": format!("#/$defs/{item}")}});
+    let output = json!({
+        "type": "object", "required": ["result"], "properties": {"result": list}, "$defs": {"user": user, item: thing},
+    });
+    json!({"name": name, "description": format!("Lists what {name} names for a repository. Newest first."), "inputSchema": input, "outputSchema": output})
+}
+
+#[tokio::test]
+async fn five_tools_with_results_like_those_of_github_take_less_than_2500_bytes() {
+    let tools = [
+        ("repos_list-forks", "repository"),
+        ("repos_list", "repository"),
+        ("issues_list", "issue"),
+        ("issues_list-for-repo", "issue"),
+        ("pulls_list", "pull"),
+    ];
+    let types = of(tools.iter().map(|(name, item)| with_large_result(name, item)).collect()).await;
+    let size = json!({"types": types}).to_string().len();
+    assert!(size < 2_500, "{size} bytes:\n{types}");
+    for name in ["full_name", "title", "state"] {
+        assert!(types.contains(&format!("{name}: string")), "{name}:\n{types}");
+    }
+    assert!(!types.contains("hooks_url") && !types.contains("node_id"), "links give way first:\n{types}");
+    for name in [" owner: string", " repo: string", " per_page?: ", " page?: "] {
+        assert_eq!(types.matches(name).count(), tools.len(), "{name}:\n{types}");
+    }
+}
+
 /// Prints sizes of declarations for a file of tools: `{name, description, inputSchema}`, one to a line, in the file that the
 /// variable `TOOLS` names; those whose names contain `ONLY` are printed whole.
 #[tokio::test]

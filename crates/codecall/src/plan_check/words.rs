@@ -36,19 +36,24 @@ pub(super) fn nearest<'n>(name: &str, names: impl Iterator<Item = &'n str>) -> O
     }
     let plain = |name: &str| name.chars().filter(|c| c.is_alphanumeric()).collect::<String>().to_lowercase();
     let wanted = plain(name);
+    let names: Vec<&str> = names.take(MOST_COMPARED).collect();
+    let has = |other: &&&str| other.len() <= COMPARED && plain(other).contains(&wanted);
+    // A part of several names is the beginning of any of them.
+    let is_beginning = names.iter().filter(has).take(2).count() == 1;
     let near = |other: &&str| other.len() <= COMPARED && *other != name;
     names
-        .take(MOST_COMPARED)
+        .into_iter()
         .filter(near)
-        .map(|other| (likeness(&wanted, &plain(other)), other))
+        .map(|other| (likeness(&wanted, &plain(other), is_beginning), other))
         .filter(|(likeness, _)| *likeness >= ENOUGH)
         .max_by(|a, b| a.0.total_cmp(&b.0).then_with(|| b.1.cmp(a.1)))
         .map(|(_, other)| other)
 }
 
-/// The likeness of two names. Beginnings alone make none, such as those of `customer` and `cursor`, unless one name is the beginning of the other.
-fn likeness(wanted: &str, other: &str) -> f64 {
-    let is_whole = wanted.starts_with(other) || other.starts_with(wanted);
+/// The likeness of two names. Beginnings alone make none, such as those of `customer` and `cursor`, unless one name is the beginning of the other:
+/// the wanted one only if it `is_beginning`.
+fn likeness(wanted: &str, other: &str, is_beginning: bool) -> f64 {
+    let is_whole = wanted.starts_with(other) || is_beginning && other.starts_with(wanted);
     if !is_whole && strsim::normalized_damerau_levenshtein(wanted, other) < ENOUGH_IN_PLACE {
         return 0.0;
     }
@@ -87,6 +92,7 @@ mod tests {
         assert_eq!(near("users"), None);
         assert_eq!(nearest("customer", ["cursor", "limit"].into_iter()), None);
         assert_eq!(nearest("repo", ["repository", "owner"].into_iter()), Some("repository"));
+        assert_eq!(nearest("time", ["timezone", "datetime"].into_iter()), None);
         assert_eq!(near(&"items".repeat(1_000)), None);
     }
 }
