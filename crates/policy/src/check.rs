@@ -9,9 +9,10 @@ use crate::{
     CedarPolicies, PolicyProblem,
     bounds::with_stack,
     cedar::{
-        EntityUID, ExprKind, Literal, PolicySet, PrincipalOrResourceConstraint, ValidationMode, Validator,
-        ValidatorSchema,
+        EntityUID, Expr, ExprKind, Literal, PolicySet, PrincipalOrResourceConstraint, ValidationMode,
+        Validator, ValidatorSchema,
     },
+    comparisons::{comparison, contradiction},
     engine::certain_failure,
     load::{Grant, Rule, explained, line_of, offset},
     reads::is_arguments,
@@ -77,12 +78,16 @@ impl CedarPolicies {
             // What names nothing has no arguments to check.
             if misnamed.is_empty() {
                 let ill_typed = self.ill_typed(rule, catalog, &budget);
-                if ill_typed.is_empty()
-                    && let Some(why) = certain_failure(rule)
-                {
-                    let problem =
-                        format!("cannot be evaluated, so every request that it is about is refused: {why}");
-                    found.push(self.problem(rule, 0, problem));
+                if ill_typed.is_empty() {
+                    if let Some(why) = certain_failure(rule) {
+                        let problem = format!(
+                            "cannot be evaluated, so every request that it is about is refused: {why}"
+                        );
+                        found.push(self.problem(rule, 0, problem));
+                    }
+                    if let Some((at, problem)) = contradiction(&rule.condition) {
+                        found.push(self.problem(rule, at, problem));
+                    }
                 }
                 found.extend(ill_typed);
             }
@@ -102,11 +107,16 @@ impl CedarPolicies {
         let mut found = Vec::new();
         let mut known = BTreeSet::new();
         for part in rule.condition.subexpressions() {
-            let ExprKind::Lit(Literal::EntityUID(named)) = part.expr_kind() else { continue };
-            let Some(problem) = misnaming(named, catalog) else { continue };
-            if known.insert(problem.clone()) {
-                let at = part.source_loc().or(named.loc()).map_or(0, |loc| loc.start());
-                found.push(self.problem(rule, at, problem));
+            let (problems, loc) = match part.expr_kind() {
+                ExprKind::Lit(Literal::EntityUID(named)) => {
+                    (misnaming(named, catalog).into_iter().collect(), part.source_loc().or(named.loc()))
+                }
+                _ => (misnamed_texts(part, catalog), part.source_loc()),
+            };
+            for problem in problems {
+                if known.insert(problem.clone()) {
+                    found.push(self.problem(rule, loc.map_or(0, |loc| loc.start()), problem));
+                }
             }
         }
         found
@@ -178,6 +188,39 @@ fn is_about_one(rule: &Rule) -> bool {
     matches!(rule.policy.resource_constraint().as_inner(), PrincipalOrResourceConstraint::Eq(_))
 }
 
+/// The problems of a comparison of `resource.name` or `resource.app` with names that nothing has.
+fn misnamed_texts(part: &Expr, catalog: &Catalog<'_>) -> Vec<String> {
+    let Some(comparison) = comparison(part) else { return Vec::new() };
+    match &*comparison.attribute {
+        "resource.name" => comparison.texts().filter_map(|name| misnamed_object(name, catalog)).collect(),
+        "resource.app" => comparison.texts().filter_map(|name| misnamed_app(name, catalog)).collect(),
+        _ => Vec::new(),
+    }
+}
+
+fn misnamed_object(name: &str, catalog: &Catalog<'_>) -> Option<String> {
+    let app = name.split_once(':').map_or("", |(app, _)| app);
+    let tools = catalog.items.tools.iter().map(|tool| tool.name.to_string());
+    let prompts = catalog.items.prompts.iter().map(|prompt| format!("{}:{}", prompt.owner.id, prompt.local));
+    let known: Vec<String> = tools.chain(prompts).collect();
+    if known.iter().any(|known| known == name) || catalog.is_open(app) {
+        return None;
+    }
+    Some(unknown("tool or prompt", name, known.iter().map(String::as_str).collect()))
+}
+
+fn misnamed_app(name: &str, catalog: &Catalog<'_>) -> Option<String> {
+    match catalog.items.app(name) {
+        Some(_) => None,
+        None => Some(unknown("app", name, catalog.app_ids().collect())),
+    }
+}
+
+fn unknown(kind: &str, name: &str, known: Vec<&str>) -> String {
+    let near = nearest_name(name, known).map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
+    format!("there is no {kind} `{name}`{near}")
+}
+
 /// The problem of a name that nothing has.
 fn misnaming(named: &EntityUID, catalog: &Catalog<'_>) -> Option<String> {
     let (kind, id): (_, &str) = (named.entity_type(), named.eid().as_ref());
@@ -188,10 +231,7 @@ fn misnaming(named: &EntityUID, catalog: &Catalog<'_>) -> Option<String> {
         }
         ("tool", catalog.items.tools.iter().map(|tool| &*tool.name).collect())
     } else if *kind == NAMES.app {
-        if catalog.items.app(id).is_some() {
-            return None;
-        }
-        ("app", catalog.app_ids().collect())
+        return misnamed_app(id, catalog);
     } else if *kind == NAMES.prompt {
         let mut prompts = catalog.items.prompts.iter();
         let is_known = |prompt: &gatewright_core::Owned<gatewright_core::rmcp::model::Prompt>| {
@@ -204,6 +244,5 @@ fn misnaming(named: &EntityUID, catalog: &Catalog<'_>) -> Option<String> {
     } else {
         return None;
     };
-    let near = nearest_name(id, known).map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
-    Some(format!("there is no {what} `{id}`{near}"))
+    Some(unknown(what, id, known))
 }

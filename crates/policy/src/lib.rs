@@ -2,7 +2,7 @@
 //!
 //! Files are read in `load`, and what their policies look at in `reads`; requests become Cedar's values in `values`, and are decided on in
 //! `engine` with what `classes` keeps; `quick` evaluates the usual conditions. `bounds` limits how long and deep policies are. `check` compares policies with a catalog, by the schema that `schema` makes of it;
-//! `caller_names` lists scopes, clients and endpoints that policies name.
+//! `comparisons` finds the values that conditions compare attributes with, and `caller_names` lists scopes, clients and endpoints that policies name.
 #![forbid(unsafe_code)]
 
 mod bounds;
@@ -10,6 +10,7 @@ mod caller_names;
 mod cedar;
 mod check;
 mod classes;
+mod comparisons;
 mod engine;
 mod load;
 mod quick;

@@ -239,6 +239,28 @@ fn check_names_what_policies_get_wrong_with_file_line_and_advice() {
             2,
             &["group", "groups"],
         ),
+        (
+            "permit (principal, action == Action::\"call\", resource is Tool)\nwhen { resource.name == \"crm:users_delte\" };",
+            2,
+            &["there is no tool or prompt `crm:users_delte`; did you mean `crm:users_delete`?"],
+        ),
+        (
+            "permit (principal, action == Action::\"call\", resource is Tool)\nunless {\n[\"crm:users_delete\", \"users_list\"].contains(resource.name) };",
+            3,
+            &["there is no tool or prompt `users_list`"],
+        ),
+        (
+            "permit (principal, action == Action::\"call\", resource)\nwhen { resource.app == \"suport\" };",
+            2,
+            &["there is no app `suport`; did you mean `support`?"],
+        ),
+        (
+            "permit (principal, action == Action::\"call\", resource is Tool)\nwhen { resource.name == \"crm:users_delete\" &&\nresource.name == \"crm:users_update\" };",
+            3,
+            &[
+                "never matches: `resource.name` has to be `\"crm:users_delete\"`, and cannot be `\"crm:users_update\"` as well",
+            ],
+        ),
         ("permit (principal, action == Action::\"cal\", resource);", 1, &["Action::\"cal\"", "call"]),
         (
             "permit (principal, action == Action::\"call\", resource == Tool::\"billing:products_set_price\")\nwhen {\n  context.arguments.pricecents > 1 };",
