@@ -3,7 +3,8 @@
 use std::cell::Cell;
 
 /// Work on a document: about so many bytes to read and write, and so many for each byte of its text. Operations may share schemas, so
-/// that a short document describes much.
+/// that a short document describes much. The largest share of this that one of 2,640 documents of APIs needs is 52 %: that of Microsoft
+/// Graph, with 11,348 operations.
 const WORK: usize = 8 << 20;
 const WORK_FACTOR: usize = 8;
 
