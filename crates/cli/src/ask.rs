@@ -2,6 +2,8 @@
 
 use std::io::{self, BufRead as _, IsTerminal as _};
 
+use tokio::sync::mpsc;
+
 use crate::output;
 
 /// Longest answer, in bytes.
@@ -23,4 +25,22 @@ pub fn line(question: &str) -> io::Result<String> {
 /// Asks for yes or no; anything but yes is no.
 pub fn yes(question: &str) -> io::Result<bool> {
     Ok(matches!(line(&format!("{question} [y/N]"))?.to_ascii_lowercase().as_str(), "y" | "yes"))
+}
+
+/// Lines that the person at the terminal writes from now on; none where nobody can be asked.
+pub fn lines() -> mpsc::Receiver<String> {
+    let (sender, lines) = mpsc::channel(1);
+    if can_ask() {
+        // Its reading cannot be ended: it goes on for as long as the process.
+        std::thread::spawn(move || {
+            loop {
+                let mut line = String::new();
+                let read = io::Read::take(io::stdin().lock(), LONGEST).read_line(&mut line);
+                if !matches!(read, Ok(1..)) || sender.blocking_send(line).is_err() {
+                    return;
+                }
+            }
+        });
+    }
+    lines
 }

@@ -4,7 +4,8 @@ use clap::Args;
 
 /// `gatewright login`.
 ///
-/// With the device flow where the authorization server offers it, else in a browser on this machine. The tokens are kept in
+/// With the device flow where the authorization server offers it, else in a browser. If that is on another machine, paste the address of
+/// the page at which it ends. The tokens are kept in
 /// `gatewright/tokens.json` in the user's configuration folder, which only its owner can read, and refreshed.
 #[derive(Debug, Args)]
 pub struct LoginArgs {

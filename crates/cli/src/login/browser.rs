@@ -1,4 +1,5 @@
-//! Sign-in with a browser on this machine: the code comes back to a loopback address (RFC 8252 §7.3), bound to us by PKCE.
+//! Sign-in with a browser: the code comes back to a loopback address (RFC 8252 §7.3), bound to us by PKCE. From a browser on another machine,
+//! where that address leads nowhere, the user brings it by hand.
 
 use std::time::Duration;
 
@@ -19,6 +20,7 @@ use super::{
     grant::{Answer, Wanted, redeem, show},
     http::{Http, Refused},
 };
+use crate::{ask, output::errln};
 
 /// Longest wait for the user.
 const PATIENCE: Duration = Duration::from_secs(600);
@@ -52,6 +54,11 @@ pub async fn ask(http: &Http, server: &Discovered, wanted: &Wanted, scope: &str)
         address.query_pairs_mut().append_pair("scope", scope);
     }
     show(address.as_str(), wanted.open_browser);
+    if ask::can_ask() {
+        errln!(
+            "If the browser is on another machine, it ends at a page that it cannot open, {redirect}?…: copy the address of that page, and paste it here."
+        );
+    }
     let waiting = callback(&listener, &state, server);
     let code =
         tokio::time::timeout(PATIENCE, waiting).await.context("nobody signed in within ten minutes")??;
@@ -71,27 +78,43 @@ fn random() -> String {
     BASE64URL_NOPAD.encode(&bytes)
 }
 
-/// Waits for the browser to come back with a code. Requests that are not the answer to ours are refused, and waited on.
+/// Waits for the browser to come back with a code, or for the user to paste the address that it was sent to. Answers to other requests than
+/// ours are refused, and waited on.
 async fn callback(listener: &TcpListener, state: &str, server: &Discovered) -> anyhow::Result<String> {
+    let mut lines = ask::lines();
     loop {
-        let (mut socket, _) = listener.accept().await?;
+        let (mut socket, _) = tokio::select! {
+            accepted = listener.accept() => accepted?,
+            Some(line) = lines.recv() => {
+                match Url::parse(line.trim()).ok().and_then(|url| answer(&url, state, server)) {
+                    Some(answer) => return answer,
+                    None => errln!("This is not the address of the page after the sign-in; it has `/callback` and `state` in it. Paste all of it:"),
+                }
+                continue;
+            }
+        };
         let Some(target) = tokio::time::timeout(HEAD_WITHIN, target(&mut socket)).await.ok().flatten() else {
             continue;
         };
         let Ok(url) = Url::parse(&format!("http://127.0.0.1{target}")) else { continue };
-        let value =
-            |name: &str| url.query_pairs().find(|(key, _)| key == name).map(|(_, value)| value.into_owned());
-        if url.path() != "/callback" || value("state").as_deref() != Some(state) {
+        let Some(answer) = answer(&url, state, server) else {
             respond(&mut socket, "404 Not Found", "This is not the answer that is waited for.").await;
             continue;
-        }
-        let answer = outcome(&value, server);
+        };
         match &answer {
             Ok(_) => respond(&mut socket, "200 OK", "You are signed in. Go back to the terminal.").await,
             Err(_) => respond(&mut socket, "200 OK", "You are not signed in. The terminal says why.").await,
         }
         return answer;
     }
+}
+
+/// The code or the error in an address, unless it is not the answer to our request.
+fn answer(url: &Url, state: &str, server: &Discovered) -> Option<anyhow::Result<String>> {
+    let value =
+        |name: &str| url.query_pairs().find(|(key, _)| key == name).map(|(_, value)| value.into_owned());
+    let is_ours = url.path() == "/callback" && value("state").as_deref() == Some(state);
+    is_ours.then(|| outcome(&value, server))
 }
 
 /// The code of an authorization response, or its error.

@@ -10,7 +10,7 @@ use std::{
 use gatewright_server::clients::{Client, FileFormat};
 use tempfile::TempDir;
 
-use crate::support::gatewright;
+use crate::{support::gatewright, terminal::Terminal};
 
 const URL: &str = "http://127.0.0.1:4711/mcp";
 
@@ -56,6 +56,23 @@ fn others(client: Client) -> String {
         FileFormat::Toml => format!(
             "model = \"m\" # mine\n\n[{section}.other]\ncommand = \"x\"\nenv = {{ KEY = \"hush\" }}\n"
         ),
+    }
+}
+
+#[test]
+fn a_user_at_a_terminal_sees_the_change_and_is_asked_before_the_file_of_a_client_is_written() {
+    let home = home();
+    let file = home.path().join(".cursor/mcp.json");
+    fs::create_dir(file.parent().unwrap()).unwrap();
+    fs::write(&file, "{}").unwrap();
+    for (answer, agreed) in [("", false), ("no", false), ("Y", true)] {
+        let mut terminal = Terminal::start(home.path(), &home.path().join("work"), &["connect", "cursor"]);
+        let shown = terminal.until("Change the file? [y/N]");
+        assert!(shown.contains(".cursor/mcp.json") && shown.contains(URL), "{shown}");
+        terminal.types(answer);
+        let (code, text) = terminal.end();
+        assert_eq!((code, text.contains("nothing was changed")), (0, !agreed), "{text}");
+        assert_eq!(fs::read_to_string(&file).unwrap().contains(URL), agreed, "{answer}");
     }
 }
 

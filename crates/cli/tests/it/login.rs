@@ -21,6 +21,7 @@ use serde_json::{Value, json};
 use crate::{
     gate::{Gate, Person, Site, config},
     support::gatewright,
+    terminal::Terminal,
 };
 
 /// The program, for a user of this home folder.
@@ -152,6 +153,29 @@ async fn only_the_answer_to_its_own_request_ends_the_wait_for_the_browser() {
     reqwest::get(denied).await.unwrap();
     let (code, text) = login.end();
     assert!(code == 1 && text.contains("the sign-in was refused: access_denied"), "{text}");
+}
+
+#[tokio::test]
+async fn the_address_at_which_a_browser_on_another_machine_ends_is_pasted() {
+    let site = Site::start(&config(json!({})));
+    let (gate, home) = (site.gate(), tempfile::tempdir().unwrap());
+    let url = gate.resource();
+    let arguments = ["login", "--no-browser", "--client-id", "app", &url];
+    let mut terminal = Terminal::start(home.path(), home.path(), &arguments);
+    terminal.until("to sign in:");
+    let shown = terminal.until("paste it here.");
+    let address = shown.lines().map(str::trim).find(|line| line.starts_with("http")).unwrap();
+    // The browser cannot come back: nobody opens this address.
+    let back = Person::default().authorize(&gate, address).await;
+    for wrong in ["", "no address", address, back.as_str().split("&state=").next().unwrap()] {
+        terminal.types(wrong);
+        terminal.until("Paste all of it:");
+    }
+    terminal.types(back.as_str());
+    let (code, text) = terminal.end();
+    assert!(code == 0 && text.contains("signed in at"), "{text}");
+    let (code, text) = run(home.path(), &["tools", "list", "--url", &url]);
+    assert!(code == 0 && text.contains("crm:users_list"), "{text}");
 }
 
 #[tokio::test]

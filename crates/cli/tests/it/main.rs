@@ -145,6 +145,8 @@ mod supply_chain;
 #[cfg(test)]
 mod support;
 #[cfg(test)]
+mod terminal;
+#[cfg(test)]
 mod tls;
 #[cfg(test)]
 mod traces;
