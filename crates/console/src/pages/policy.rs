@@ -89,8 +89,8 @@ fn seen(state: &ConsoleState, tool: &ToolEntry) -> Markup {
         .collect();
     html! {
         @if !callers.is_empty() {
-            ul.list aria-label="Callers seen lately" {
-                @for principal in callers { li.row { span { (caller(principal)) } span { (verdict(state, tool, principal)) } } }
+            ul.list.callers aria-label="Callers seen lately" {
+                @for principal in callers { li { span { (caller(principal)) } span { (verdict(state, tool, principal)) } } }
             }
         }
     }
@@ -142,7 +142,7 @@ pub(crate) fn word(decision: &Decision) -> Markup {
             Decision::Permit => (status(true, "yes")),
             Decision::Ask { policy, reason, approvers, .. } => {
                 span.tag.warn { "after an approval" } " " code { (text::line(policy, 80)) } ": " (text::line(reason, 200))
-                @if let Some(scope) = approvers { " By holders of " code { (text::line(scope, 60)) } "." }
+                @if let Some(scope) = approvers { "; by holders of " code { (text::line(scope, 60)) } }
             }
             Decision::Forbid(why) => { (status(false, "no")) " " (text::line(&why.to_string(), 300)) }
         }

@@ -127,7 +127,8 @@ fn row(Listed { head, held }: &Listed) -> Markup {
                 span.soft { (time(at(head.created_ms))) }
                 span.soft { (owner(head)) }
             }
-            span { @for waiting in head.waiting_for.iter().take(1) { (question(waiting)) } }
+            @let question_class = (!head.waiting_for.is_empty()).then_some("question");
+            span class=[question_class] { @for waiting in head.waiting_for.iter().take(1) { (question(waiting)) } }
         }
     }
 }
