@@ -6,7 +6,7 @@ use gatewright_agentscript::{HostFunction, JournalEntry, Limits, ToolFailure};
 use gatewright_executions::{Execution, Head, State};
 use serde_json::{Value, json, value::RawValue};
 
-use super::{Past, RunStart};
+use super::{Past, RunStart, questions::Waiting};
 use crate::plans::has_header;
 
 /// A run that an execution kept: its script with all that it was started with, and its journal.
@@ -51,6 +51,8 @@ pub struct RecordedCall<'a> {
     pub answer: Option<Result<&'a RawValue, &'a ToolFailure>>,
     /// The answer had images, audio or resources.
     pub has_blocks: bool,
+    /// Policies asked for an approval of it, or of a call of the saved plan that it is of.
+    pub asked_approval: bool,
 }
 
 /// Outcome of a recorded run. Of texts of more than 2 KiB only length and digest are kept.
@@ -153,6 +155,7 @@ impl RecordedRun {
                         input,
                         answer: None,
                         has_blocks: false,
+                        asked_approval: false,
                     });
                 }
                 JournalEntry::Answer { id, answer, kept, at_ms } => {
@@ -162,7 +165,13 @@ impl RecordedRun {
                         call.has_blocks = kept.is_some();
                     }
                 }
-                JournalEntry::Waits { .. } | JournalEntry::Retried { .. } => {}
+                JournalEntry::Waits { id, state } => {
+                    let waiting = serde_json::from_str::<Waiting>(state.get());
+                    if let Some(call) = places.get(id).and_then(|at: &usize| calls.get_mut(*at)) {
+                        call.asked_approval |= waiting.is_ok_and(|waiting| !waiting.approvals.is_empty());
+                    }
+                }
+                JournalEntry::Retried { .. } => {}
             }
         }
         calls

@@ -9,7 +9,7 @@ use axum::{
 };
 use gatewright_codecall::{RecordedCall, RecordedRun};
 use gatewright_core::{
-    CallRecord, Decision, Ending, Policies, PolicyRequest, Snapshot, TraceContext, read_json,
+    CallRecord, Decision, Ending, Policies, PolicyRequest, Snapshot, TraceContext, codes, read_json,
     rmcp::model::JsonObject,
 };
 use gatewright_executions::{Execution, ExecutionError, Head, Reader, State as RunState};
@@ -206,7 +206,8 @@ fn calls_of(state: &ConsoleState, run: &RecordedRun, calls: &[RecordedCall<'_>])
                                     None => span.tag.warn { "no answer" },
                                 }
                             }
-                            (input_and_answer(call, BRIEFLY, judge.decision(at, call).as_ref()))
+                            (input_and_answer(call, BRIEFLY))
+                            (judge.words(at, call))
                             p { a href=(format!("/console/runs/{}?call={}", run.head().id, at + 1)) { "In full" } " · " a href=(tool_path(call.name)) { "Tool" } }
                         }
                     }
@@ -219,7 +220,7 @@ fn calls_of(state: &ConsoleState, run: &RecordedRun, calls: &[RecordedCall<'_>])
     }
 }
 
-fn input_and_answer(call: &RecordedCall<'_>, most: usize, decision: Option<&Decision>) -> Markup {
+fn input_and_answer(call: &RecordedCall<'_>, most: usize) -> Markup {
     let shown = |json: &RawValue| pretty(json.get()).chars().take(most).collect::<String>();
     let is_cut = |json: &RawValue| json.get().chars().nth(most).is_some();
     html! {
@@ -240,7 +241,6 @@ fn input_and_answer(call: &RecordedCall<'_>, most: usize, decision: Option<&Deci
                 None => p.soft { "There is no answer." },
             }
             @if call.has_blocks { p.soft { "The answer also had images, audio or resources." } }
-            @if let Some(decision) = decision { p { "Policies, as they are now: " (word(decision)) } }
         }
     }
 }
@@ -250,7 +250,7 @@ fn one_call(state: &ConsoleState, run: &RecordedRun, number: usize) -> Response 
     let Some(call) = calls.get(number - 1).filter(|_| state.shows_contents) else {
         return missing(state, "The run made no call of this number, or it is not shown.");
     };
-    let decision = Judge::new(state, run).decision(number - 1, call);
+    let judge = Judge::new(state, run);
     let body = html! {
         p.back { a href=(format!("/console/runs/{}", run.head().id)) { (name(run.head())) } }
         h1 { (number) ". " code { (text::line(call.name, 100)) } }
@@ -258,23 +258,55 @@ fn one_call(state: &ConsoleState, run: &RecordedRun, number: usize) -> Response 
             div { dt { "Called" } dd { (text::duration(call.called)) " after the start" } }
             @if let Some(answered) = call.answered { div { dt { "Took" } dd { (text::duration(answered.saturating_sub(call.called))) } } }
         }
-        (input_and_answer(call, text::LONGEST, decision.as_ref()))
+        (input_and_answer(call, text::LONGEST))
+        (judge.words(number - 1, call))
         p { a href=(tool_path(call.name)) { "Tool" } }
     };
     page(state, StatusCode::OK, NavItem::Runs, "Call of a run", body)
 }
 
-/// Asks the policies about the calls of a run as if they were made now.
+/// Tells of the policies on calls of a run: as its journal shows it, and as if the calls were made now.
 struct Judge<'r> {
     policies: Option<Arc<Policies>>,
     snapshot: Arc<Snapshot>,
     head: &'r Head,
+    is_rehearsal: bool,
 }
 
 impl<'r> Judge<'r> {
     fn new(state: &ConsoleState, run: &'r RecordedRun) -> Self {
         let registry = state.operator.gateway().registry();
-        Self { policies: registry.policies(), snapshot: registry.operator_snapshot(), head: run.head() }
+        Self {
+            policies: registry.policies(),
+            snapshot: registry.operator_snapshot(),
+            head: run.head(),
+            is_rehearsal: run.is_rehearsal(),
+        }
+    }
+
+    fn words(&self, at: usize, call: &RecordedCall<'_>) -> Markup {
+        let (then, now) = (self.then(call), self.decision(at, call));
+        html! {
+            @if let Some(then) = then { p { "Policies, when it was called: " (then) } }
+            @if let Some(now) = &now { p { "Policies, as they are now: " (word(now)) } }
+        }
+    }
+
+    /// The decision when the call was made, if the journal shows it: an app answers only what policies let pass. A rehearsal invents answers.
+    fn then(&self, call: &RecordedCall<'_>) -> Option<Markup> {
+        let refused = [codes::ACCESS_DENIED, codes::APPROVAL_REQUIRED, codes::APPROVAL_DENIED];
+        let words = match &call.answer {
+            _ if self.is_rehearsal => return None,
+            Some(Ok(_)) if call.asked_approval => html! { (status(true, "yes")) " after an approval" },
+            // Without policies nothing was decided, as far as anybody knows.
+            Some(Ok(_)) => self.policies.as_ref().map(|_| status(true, "yes"))?,
+            Some(Err(failure)) if refused.contains(&&*failure.code) => {
+                html! { (status(false, "no")) " " (text::line(&failure.message, 300)) }
+            }
+            None if call.asked_approval => html! { span.tag.warn { "waits for an approval" } },
+            Some(Err(_)) | None => return None,
+        };
+        Some(words)
     }
 
     /// The decision on the call `at`, if there are policies and such a tool.
