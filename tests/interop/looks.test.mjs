@@ -110,6 +110,7 @@ async function user(visit) {
   await page.keyboard.press("Enter");
   await page.getByText("Applications that you allow").waitFor();
   await visit.open("user-approvals", "/oauth/account/approvals");
+  await visit.open("user-questions", "/oauth/account/questions");
   await visit.open("enrol", "/oauth/enrol");
   await visit.open("error", authorization(server, { client_id: "nobody" }));
   await visit.open("sign-out", "/oauth/logout");

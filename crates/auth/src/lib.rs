@@ -39,6 +39,8 @@ mod net;
 mod pages;
 mod password;
 mod provider;
+mod question_form;
+mod questions;
 mod quota;
 mod records;
 mod relying_party;
@@ -67,6 +69,7 @@ pub use first_user::FirstUser;
 pub use grant_refusal::GrantRefusal;
 pub use metrics::Metrics;
 pub use password::hash_password;
+pub use questions::QuestionPages;
 pub use resource::ResourceServer;
 pub use server::{
     ApiKeyError, ApiKeyInfo, AuthorizationServer, ClientInfo, ConsentInfo, EnrolError, Enrolment, NewApiKey,

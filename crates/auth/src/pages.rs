@@ -9,6 +9,7 @@ mod enrol;
 mod login;
 mod logout;
 mod passkeys;
+mod questions;
 mod text;
 
 use axum::response::{IntoResponse, Response};
@@ -24,6 +25,7 @@ pub(crate) use self::{
     login::{FormStep, LoginPage, login},
     logout::{sign_out, signed_out},
     passkeys::PasskeyPrompt,
+    questions::{PageQuestion, Part, QuestionsPage, Sent, plans, questions},
     text::plain,
 };
 

@@ -112,10 +112,10 @@ pub use principal::{Groups, Principal, Scopes};
 pub use progress::ProgressSink;
 pub use protocol::{Era, Revision};
 pub use questions::{
-    AnsweredLater, AnswersByRetry, AskedAtOnce, CannotAsk, CountedBefore, DigestPart, MOST_OPEN,
-    MOST_QUESTION_BYTES, MOST_QUESTIONS, MOST_ROUNDS, Presence, Questions, Unasked, ask, ask_client,
-    caller_peer, can_answer, declare_questions, digest_of_parts, is_web_address, outline,
-    question_capabilities,
+    AnsweredLater, AnswersByRetry, AskedAtOnce, CannotAnswer, CannotAsk, CountedBefore, DigestPart,
+    MOST_OPEN, MOST_QUESTION_BYTES, MOST_QUESTIONS, MOST_ROUNDS, PlanQuestion, PlanQuestions, Presence,
+    Questions, Unasked, WaitingPlan, ask, ask_client, caller_peer, can_answer, declare_questions,
+    digest_of_parts, is_web_address, outline, question_capabilities,
 };
 pub use records::{MemoryRecords, NewRecord, RecordsError, RecordsFuture, SharedRecords};
 pub use registry::{

@@ -11,6 +11,8 @@ use crate::{ExecutionError, Head};
 pub enum Reader<'a> {
     /// A principal, who sees executions of the same subject and client, and reads those that began with no scope that it lacks.
     Owner(&'a Principal),
+    /// The user of this subject, who sees and reads all executions of it, with whatever client and scopes they began.
+    Subject(&'a str),
     /// An operator, who sees all.
     Operator,
 }
@@ -19,6 +21,7 @@ impl Reader<'_> {
     pub(crate) fn may_see(self, head: &Head) -> bool {
         match self {
             Self::Owner(principal) => head.is_of(principal),
+            Self::Subject(subject) => *head.owner.subject == *subject,
             Self::Operator => true,
         }
     }
@@ -30,7 +33,7 @@ impl Reader<'_> {
             Self::Owner(principal) if !principal.scopes.allows_all(&head.owner.scopes) => {
                 Err(ExecutionError::ScopesMissing)
             }
-            Self::Owner(_) | Self::Operator => Ok(()),
+            Self::Owner(_) | Self::Subject(_) | Self::Operator => Ok(()),
         }
     }
 }

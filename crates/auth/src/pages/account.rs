@@ -26,6 +26,8 @@ pub(crate) struct AccountPage<'a> {
     pub(crate) csrf: &'a str,
     /// Approvals that wait for the user and the address of their page; `None` where there are no approvals.
     pub(crate) approvals: Option<(&'a [ApprovalRecord], &'a str)>,
+    /// Number of plans that wait for input of the user, and the address of the page for it; `None` where there are no plans.
+    pub(crate) questions: Option<(usize, &'a str)>,
     pub(crate) applications: &'a [AccountApplication],
     pub(crate) sessions: &'a [AccountSession],
     /// `None` where passkeys are off.
@@ -59,6 +61,7 @@ pub(crate) fn account(content: &AccountPage<'_>) -> Page {
             p.soft { "Signed in as " strong { (content.user) } ". " a href=(content.sign_out) { "Sign out" } }
             @if let Some(error) = content.error { p.alert role="alert" { (error) } }
             @if let Some((waiting, address)) = content.approvals { (approvals(waiting, address)) }
+            @if let Some((waiting, address)) = content.questions { (questions(waiting, address)) }
             section {
                 h2 { "Connected applications" }
                 @if content.applications.is_empty() {
@@ -95,6 +98,21 @@ fn approvals(waiting: &[ApprovalRecord], address: &str) -> Markup {
                 @if waiting.len() > MOST_APPROVALS { li.soft { "and " (waiting.len() - MOST_APPROVALS) " more" } }
             }
             @if !waiting.is_empty() { p { a.button href=(address) { "Decide" } } }
+        }
+    }
+}
+
+fn questions(waiting: usize, address: &str) -> Markup {
+    html! {
+        section {
+            div.row { h2 { "Questions of plans" } a href=(address) { "All questions" } }
+            p.soft {
+                @match waiting {
+                    0 => "Nothing waits for you.",
+                    1 => "A plan waits for your answer.",
+                    more => { (more) " plans wait for your answers." }
+                }
+            }
         }
     }
 }

@@ -12,7 +12,7 @@ use http::{Request, StatusCode, request::Parts};
 use super::{
     flow::begin,
     passkeys::{changes::RecentLogin, registration::off},
-    services::{ACCOUNT_PATH, APPROVALS_PATH, Services},
+    services::{ACCOUNT_PATH, APPROVALS_PATH, QUESTIONS_PATH, Services},
 };
 use crate::{
     accounts::{AccountApplication, AccountSession, ListedSession},
@@ -81,6 +81,7 @@ async fn account_page(
     let account = services.accounts.of(sub).await?;
     let approvals = services.waiting_approvals(sub).await;
     let approvals_url = ctx.url(APPROVALS_PATH);
+    let (plans, questions_url) = (services.waiting_plans(sub).await, ctx.url(QUESTIONS_PATH));
     let connections = match services.connections() {
         Some(connections) => connections.of(sub).await?,
         None => None,
@@ -103,6 +104,7 @@ async fn account_page(
         action: &ctx.url(ACCOUNT_PATH),
         csrf: &services.authorizations.csrf_token(session_id, "account", ""),
         approvals: approvals.as_deref().map(|waiting| (waiting, approvals_url.as_str())),
+        questions: plans.map(|waiting| (waiting, questions_url.as_str())),
         applications: &applications(services, sub, account.applications).await?,
         sessions: &sessions(services, session_id, account.sessions).await?,
         passkeys,

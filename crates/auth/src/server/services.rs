@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, OnceLock, Weak};
 
-use gatewright_core::{ApprovalRecord, ApprovalStore, Approver};
+use gatewright_core::{ApprovalRecord, ApprovalStore, Approver, PlanQuestions};
 
 use crate::{
     accounts::Accounts,
@@ -29,6 +29,8 @@ use crate::{
 pub(crate) const ACCOUNT_PATH: &str = "/oauth/account";
 /// Path of the page where users decide on approvals.
 pub(crate) const APPROVALS_PATH: &str = "/oauth/account/approvals";
+/// Path of the page where users answer questions of plans.
+pub(crate) const QUESTIONS_PATH: &str = "/oauth/account/questions";
 
 /// The services of an authorization server.
 pub(crate) struct Services {
@@ -49,6 +51,7 @@ pub(crate) struct Services {
     /// Refers to these services in turn, so it must not own them.
     connections: OnceLock<Weak<dyn Connections>>,
     approvals: OnceLock<Arc<ApprovalStore>>,
+    plans: OnceLock<Arc<dyn PlanQuestions>>,
 }
 
 impl Services {
@@ -78,6 +81,7 @@ impl Services {
             consent_tools: OnceLock::new(),
             connections: OnceLock::new(),
             approvals: OnceLock::new(),
+            plans: OnceLock::new(),
         }
     }
 
@@ -106,6 +110,19 @@ impl Services {
         let holds = |scope: &str| self.may_hold(sub, scope);
         let listed = self.approvals.get()?.list(Approver::User { subject: sub, holds: &holds }).await;
         listed.inspect_err(|error| tracing::warn!(%error, "approvals cannot be read")).ok()
+    }
+
+    /// Sets the plans whose questions are on the account page. The first ones stay.
+    pub(crate) fn set_plans(&self, plans: Arc<dyn PlanQuestions>) {
+        let _ = self.plans.set(plans);
+    }
+
+    /// Returns the number of plans that wait for a user, 50 at most; `None` where there are no plans, or they cannot be read.
+    pub(crate) async fn waiting_plans(&self, sub: &str) -> Option<usize> {
+        let waiting = self.plans.get()?.waiting(sub).await;
+        let waiting =
+            waiting.inspect_err(|error| tracing::warn!(%error, "questions of plans cannot be read"));
+        Some(waiting.ok()?.len())
     }
 
     /// Returns `true` if a configured user may have `scope`. Users of another identity provider hold none here: their tokens elsewhere are not known.

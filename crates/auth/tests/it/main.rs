@@ -69,6 +69,8 @@ mod provider_login;
 #[cfg(test)]
 mod provider_recheck;
 #[cfg(test)]
+mod questions;
+#[cfg(test)]
 mod records;
 #[cfg(test)]
 mod redis_peers;

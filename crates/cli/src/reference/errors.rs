@@ -168,7 +168,7 @@ fn scripts(text: &mut String) {
          | `runtime_error` | `RATE_LIMIT`, `VALIDATION_ERROR` | the call of `codecall:execute` itself was rejected; nothing ran |\n\
          | `runtime_error` | `REPLAY_DIVERGED` | the run did something else than its journal says, and was stopped before any new call |\n\
          | `running` | | the run goes on in the background; `executionId` names it |\n\
-         | `tool_error` | `INPUT_REQUIRED` | the plan waits for an answer that this client cannot be asked for; `executionId` names it |\n\
+         | `tool_error` | `INPUT_REQUIRED` | the plan waits for an answer that this client cannot be asked for; `executionId` names it, and `url` the page where its user answers |\n\
          | `tool_error` | the code of the call | a call failed and the script did not catch the error; or the check of the plan found that it would fail, and nothing was called; `location` has the place |\n\
          | `timeout` | `TIMEOUT` | the script ran longer than `codecall.vm.timeoutMs`; the message names the open calls |\n\n\
          Values of `kind`:\n\n| kind | rejected code |\n|---|---|\n",

@@ -111,10 +111,11 @@ impl CodeCall {
         match head.state {
             State::Ended => {
                 let reply = past.and_then(|past| past.reply).ok_or(ExecutionError::Ended)?;
-                return Ok(Entered::Over(of_execution(reply, head.id)));
+                return Ok(Entered::over(of_execution(reply, head.id)));
             }
             State::Waiting => {
-                let waiting = past.ok_or(ExecutionError::Unreadable)?.waiting();
+                let past = past.ok_or(ExecutionError::Unreadable)?;
+                let waiting = past.waiting();
                 if asks_anybody(&waiting) && !self.can_go_on(&waiting, caller).await {
                     let (id, request) = (head.id, request.to_owned());
                     return Ok(Entered::Asks(Open {
@@ -125,6 +126,13 @@ impl CodeCall {
                         is_new: false,
                     }));
                 }
+                let answered = past.answered();
+                if let Some(waiting_call) = held(&answered)
+                    && let Some(next) =
+                        self.bring_home(waiting_call, (head.id, request), None, (caller, context)).await
+                {
+                    return next.map(Entered::from);
+                }
             }
             State::Running => {}
         }
@@ -133,7 +141,7 @@ impl CodeCall {
                 run.request = request.to_owned();
                 Ok(Entered::of(run))
             }
-            Err(refusal) if refusal.is(ExecutionError::Busy) => Ok(Entered::Over(running(head.id))),
+            Err(refusal) if refusal.is(ExecutionError::Busy) => Ok(Entered::over(running(head.id))),
             // It ended in this moment, and its answer is there.
             Err(refusal) if refusal.is(ExecutionError::Ended) => {
                 Box::pin(self.resume(id, request, (caller, context))).await
@@ -246,7 +254,7 @@ impl CodeCall {
                         Ok(Next::GoOn(run))
                     }
                     Entered::Asks(_) => Err(Refusal::new(codes::INPUT_REQUIRED, not_answered(id))),
-                    Entered::Over(result) => Ok(Next::Reply(Box::new(result.into()))),
+                    Entered::Over(response) => Ok(Next::Reply(response)),
                 }
             }
             Asked::InResult => {
@@ -270,12 +278,20 @@ impl CodeCall {
             Asked::Cannot(_) if waits_for_approval(&open.waiting) => Ok(needs_approval()),
             Asked::Cannot(why) => {
                 let name = open.waiting.first().map(|waiting| waiting.name.as_str()).unwrap_or_default();
+                let page = self.page_for(id, &open.waiting, caller.principal());
+                let place = match &page {
+                    Some(page) => format!("its user answers at {page}; then"),
+                    None => "once that is settled,".to_owned(),
+                };
                 let message = format!(
-                    "the plan needs {}, and {why}; it waits: once that is settled, go on with codecall:execute {{\"resume\": \"{id}\"}}",
+                    "the plan needs {}, and {why}; it waits: {place} go on with codecall:execute {{\"resume\": \"{id}\"}}",
                     outline(&requests)
                 );
-                let body = json!({"status": "tool_error", "executionId": id.to_string(), "error":
+                let mut body = json!({"status": "tool_error", "executionId": id.to_string(), "error":
                     {"source": "tool", "toolName": name, "code": codes::INPUT_REQUIRED, "message": message}});
+                if let Some(page) = page {
+                    body["url"] = page.into();
+                }
                 Ok(Next::Reply(Box::new(of_execution(answer(body), id).into())))
             }
         }

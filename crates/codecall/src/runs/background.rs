@@ -28,6 +28,8 @@ pub(crate) struct Background {
     nobody: OnceCell<Nobody>,
     /// Knows what those who began runs may still do. It belongs to the server, which may be gone.
     pub(super) owners: OnceLock<Weak<dyn Authenticator>>,
+    /// Address of the page where users answer questions.
+    pub(super) page: OnceLock<String>,
 }
 
 /// The connection of a client that is not there: it takes messages and answers none.
@@ -51,6 +53,7 @@ impl Default for Background {
             park_after: PARK,
             nobody: OnceCell::new(),
             owners: OnceLock::new(),
+            page: OnceLock::new(),
         }
     }
 }

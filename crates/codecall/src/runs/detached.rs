@@ -95,15 +95,28 @@ impl CodeCall {
             let _ = self.executions.cancel(id, Reader::Operator, &ending).await;
             return Err(ExecutionError::Unreadable);
         };
+        self.go_on_as(run, owner).await
+    }
+
+    /// Goes on with a run in the background as far as its owner may. One whose owner may not ends. Returns `false` for one that waits for its owner.
+    ///
+    /// # Errors
+    /// The lease is lost, or the store does not answer.
+    pub(super) async fn go_on_as(
+        self: &Arc<Self>,
+        run: Run,
+        owner: OwnerNow,
+    ) -> Result<bool, ExecutionError> {
+        let id = run.id();
         match owner {
             OwnerNow::May(owner) => self.spawn(run, Caller::new(owner)).await,
             OwnerNow::Ended => {
-                tracing::warn!(execution.id = id, "the access of whoever began an execution has ended");
+                tracing::warn!(execution.id = %id, "the access of whoever began an execution has ended");
                 run.refuse(ExecutionError::AccessEnded).await;
             }
             OwnerNow::Unknown => {
                 tracing::info!(
-                    execution.id = id,
+                    execution.id = %id,
                     "an execution waits for its owner, whose token has expired"
                 );
                 run.wait_for_owner().await?;

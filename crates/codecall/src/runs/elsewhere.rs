@@ -13,14 +13,14 @@ use gatewright_core::{
         service::RequestContext,
     },
 };
-use gatewright_executions::{ExecutionError, Reader, State};
+use gatewright_executions::{ExecutionError, ExecutionId, Head, Reader, State};
 use serde_json::{Value, json};
 
 use super::{
     Past, Ticket,
     ask::Round,
     flow::{Entered, Next},
-    questions::{Open, held},
+    questions::{Open, Waiting, held},
     refusal::Refusal,
 };
 use crate::{CodeCall, execute::ExecuteInput, meta_tools::EXECUTE};
@@ -41,15 +41,25 @@ impl CodeCall {
             return None;
         }
         let waiting = Past::open(execution.chunks).await?.1.waiting();
+        self.update_at(held(&waiting)?, request, caller, &execution.head).await
+    }
+
+    /// Has the instance that holds the call of `state` take the answers.
+    async fn update_at(
+        &self,
+        state: &str,
+        request: &UpdateTaskParams,
+        caller: &Caller,
+        head: &Head,
+    ) -> Option<Result<(), ErrorData>> {
         let mut capabilities = ClientCapabilities::default();
         capabilities
             .extensions
             .get_or_insert_default()
             .insert(TASKS_EXTENSION_ID.to_owned(), JsonObject::new());
         let params = json!({"taskId": request.task_id, "inputResponses": request.input_responses});
-        let address = execution.head.about.address;
-        let passed = passed_on("tasks/update", &request.task_id, params, capabilities, address);
-        let answer = self.invoker.pass_on(held(&waiting)?, caller, passed).await?;
+        let passed = passed_on("tasks/update", &request.task_id, params, capabilities, head.about.address);
+        let answer = self.invoker.pass_on(state, caller, passed).await?;
         Some(answer.map(drop))
     }
 
@@ -62,13 +72,32 @@ impl CodeCall {
         responses: &InputResponses,
         (caller, context): (&Caller, &RequestContext<RoleServer>),
     ) -> Option<Result<Next, Refusal>> {
-        let state = held(&open.waiting).filter(|_| self.invoker.has_others())?;
+        let state = held(&open.waiting)?;
         let id = open.id.to_string();
-        let input = ExecuteInput { resume: Some(id.clone()), ..ExecuteInput::default() };
+        let input = ExecuteInput { resume: Some(id), ..ExecuteInput::default() };
         let ticket = Ticket::new(open.id, &input.digest(), asks.to_vec(), open.expires_ms);
         let ticket = ticket.seal(&self.invoker, caller.principal())?;
-        let params = json!({"name": EXECUTE, "arguments": {"resume": id}, "requestState": ticket,
-            "inputResponses": responses});
+        let answers = Some((ticket, responses));
+        self.bring_home(state, (open.id, &open.request), answers, (caller, context)).await
+    }
+
+    /// Has the instance that holds the call of `state` go on with its run, for a client that waits here with `request`. `None` if that is this one, or is gone.
+    pub(super) async fn bring_home(
+        &self,
+        state: &str,
+        (id, request): (ExecutionId, &str),
+        answers: Option<(String, &InputResponses)>,
+        (caller, context): (&Caller, &RequestContext<RoleServer>),
+    ) -> Option<Result<Next, Refusal>> {
+        if !self.invoker.has_others() {
+            return None;
+        }
+        let id = id.to_string();
+        let mut params = json!({"name": EXECUTE, "arguments": {"resume": id}});
+        if let Some((ticket, responses)) = answers {
+            params["requestState"] = ticket.into();
+            params["inputResponses"] = json!(responses);
+        }
         let mut capabilities = context.client_capabilities().unwrap_or_default();
         if let Some(extensions) = &mut capabilities.extensions {
             // Its client follows no tasks.
@@ -83,7 +112,7 @@ impl CodeCall {
         };
         Some(match answer {
             Ok(result) if result["resultType"] == "input_required" => {
-                Box::pin(self.asked_again(&id, &open.request, (caller, context))).await
+                Box::pin(self.asked_again(&id, request, (caller, context))).await
             }
             Ok(result) => match serde_json::from_value::<CallToolResult>(result) {
                 Ok(result) => Ok(Next::Reply(Box::new(result.into()))),
@@ -91,6 +120,21 @@ impl CodeCall {
             },
             Err(error) => Err(unreachable(&id, &error.message)),
         })
+    }
+
+    /// Has the instance that holds the call `waiting` of a run in the background go on with it, for its owner `caller`. `None` if that is this one, or is gone.
+    pub(super) async fn answer_at_home(
+        &self,
+        head: &Head,
+        waiting: &Waiting,
+        caller: &Caller,
+        responses: &InputResponses,
+    ) -> Option<Result<(), ExecutionError>> {
+        let of_call =
+            responses.iter().map(|(key, response)| (format!("{}.{key}", waiting.index), response.clone()));
+        let request = UpdateTaskParams::new(head.id.to_string(), of_call.collect());
+        let answer = self.update_at(held(std::slice::from_ref(waiting))?, &request, caller, head).await?;
+        Some(answer.map_err(|_| ExecutionError::Unavailable))
     }
 
     /// Asks the client what the run waits for by now.
@@ -103,7 +147,7 @@ impl CodeCall {
         match self.resume(id, request, (caller, context)).await? {
             Entered::Asks(open) => self.ask(open, caller, context).await,
             Entered::Run(run) => Ok(Next::GoOn(run)),
-            Entered::Over(result) => Ok(Next::Reply(Box::new(result.into()))),
+            Entered::Over(response) => Ok(Next::Reply(response)),
         }
     }
 }

@@ -88,6 +88,11 @@ impl Run {
         self.journal.wait(&described(&self.waiting), self.calls).await
     }
 
+    /// Leaves the execution with the answers that it has got, which are written, to whoever goes on with it.
+    pub(super) async fn leave_answered(&self) -> Result<(), ExecutionError> {
+        self.journal.wait(&described(&self.past.waiting()), self.calls).await
+    }
+
     /// Leaves the execution to its owner, who goes on with it with another token.
     pub(crate) async fn wait_for_owner(&self) -> Result<(), ExecutionError> {
         let text = "the token with which it was begun has expired: its owner goes on with it";
@@ -162,7 +167,7 @@ impl CodeCall {
                 Ok(Next::Reply(response)) => Ok(*response),
                 Err(refusal) => Err(refusal),
             },
-            Ok(Entered::Over(result)) => Ok(result.into()),
+            Ok(Entered::Over(response)) => Ok(*response),
             Err(refusal) => Err(refusal),
         };
         tracing::debug!(duration_ms = started.elapsed().as_secs_f64() * 1e3, "a script ended or waits");
@@ -324,12 +329,16 @@ pub(crate) enum Entered {
     /// It waits: its client is asked.
     Asks(Open),
     /// It has ended, or somebody else runs it: what there is to say.
-    Over(CallToolResult),
+    Over(Box<CallToolResponse>),
 }
 
 impl Entered {
     pub(crate) fn of(run: Run) -> Self {
         Self::Run(Box::new(run))
+    }
+
+    pub(super) fn over(result: CallToolResult) -> Self {
+        Self::Over(Box::new(result.into()))
     }
 }
 
@@ -337,6 +346,15 @@ impl Entered {
 pub(crate) enum Next {
     GoOn(Box<Run>),
     Reply(Box<CallToolResponse>),
+}
+
+impl From<Next> for Entered {
+    fn from(next: Next) -> Self {
+        match next {
+            Next::GoOn(run) => Self::Run(run),
+            Next::Reply(response) => Self::Over(response),
+        }
+    }
 }
 
 /// The state of a run after a worker had it.

@@ -1,7 +1,7 @@
 //! Runs of scripts as executions: the start of a run, its journal, the questions that it waits with, and its continuation.
 //!
 //! `begin` has its start, `flow` is the course of a run, `refusal` an answer without one. `record` has what the chunks of an execution hold, `keeper` writes them, `questions` has the calls that wait, and `ask` brings their questions to
-//! the client. `answering` goes on with the answers. `detached` has the runs without one, `tasks` shows them as MCP tasks, `rehearsal` the calls of a plan that is only tried.
+//! the client. `answering` goes on with the answers, `on_page` with those that users give on a page. `detached` has the runs without one, `tasks` shows them as MCP tasks, `rehearsal` the calls of a plan that is only tried.
 //! `recorded` has runs as their executions kept them, and `replay` compares one with its journal.
 
 mod answering;
@@ -13,6 +13,7 @@ mod detached;
 mod elsewhere;
 mod flow;
 mod keeper;
+mod on_page;
 mod outcome;
 mod questions;
 mod record;

@@ -152,6 +152,15 @@ impl Past {
 
     /// The calls that wait and have no answers yet.
     pub(crate) fn waiting(&self) -> Vec<Waiting> {
+        self.suspended(false)
+    }
+
+    /// The calls that wait and go on with answers once the run does.
+    pub(crate) fn answered(&self) -> Vec<Waiting> {
+        self.suspended(true)
+    }
+
+    fn suspended(&self, are_answered: bool) -> Vec<Waiting> {
         let mut open = BTreeMap::new();
         for entry in &self.entries {
             match entry {
@@ -165,7 +174,9 @@ impl Past {
                 JournalEntry::Call { .. } => {}
             }
         }
-        open.into_values().filter(|waiting| !self.answers.contains_key(&waiting.index)).collect()
+        open.into_values()
+            .filter(|waiting| self.answers.contains_key(&waiting.index) == are_answered)
+            .collect()
     }
 }
 

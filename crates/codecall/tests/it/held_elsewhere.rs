@@ -99,16 +99,16 @@ impl StateHome for Instance {
 }
 
 /// Two instances, each over an older server of its own as the app `app`.
-struct Two {
-    a: Arc<Served>,
-    b: Arc<Served>,
+pub(crate) struct Two {
+    pub(crate) a: Arc<Served>,
+    pub(crate) b: Arc<Served>,
     asking: Asking,
     older: [Arc<Older>; 2],
     passed: Arc<AtomicUsize>,
 }
 
 impl Two {
-    async fn new() -> Self {
+    pub(crate) async fn new() -> Self {
         let (key, executions) = (SealKey::random(), Executions::in_memory(ExecutionsConfig::default()));
         let (all, passed, asking) = (Instances::default(), Arc::default(), Asking::default());
         let older = [Older::of(asking.clone()).await, Older::of(asking.clone()).await];
@@ -134,12 +134,12 @@ impl Two {
     }
 
     /// Calls of `ask` that began at each of them, and requests that were passed on.
-    fn counts(&self) -> (usize, usize, usize) {
+    pub(crate) fn counts(&self) -> (usize, usize, usize) {
         let begun = |at: usize| self.older[at].begun.load(Ordering::SeqCst);
         (begun(0), begun(1), self.passed.load(Ordering::SeqCst))
     }
 
-    fn effects(&self) -> usize {
+    pub(crate) fn effects(&self) -> usize {
         self.asking.effects.load(Ordering::SeqCst)
     }
 }

@@ -3,6 +3,8 @@
 #[cfg(test)]
 mod addresses;
 #[cfg(test)]
+mod answered_on_page;
+#[cfg(test)]
 mod approvals;
 #[cfg(test)]
 mod approvals_in_plans;

@@ -3,15 +3,16 @@
 //!
 //! Kinds of questions and what a client must declare for each are in `kind`; asking a client with requests is in `client`. `call` is what
 //! an app asks through, `addresses` makes questions of errors, `conversation` has the questions of one request answered, and `open_questions` and
-//! `open_calls` keep a call open whose caller answers in another request.
+//! `open_calls` keep a call open whose caller answers in another request. `plans` has the questions of scripts that users answer on a page.
 
 mod addresses;
 mod call;
 mod client;
 mod conversation;
-mod open_questions;
-mod open_calls;
 mod kind;
+mod open_calls;
+mod open_questions;
+mod plans;
 mod repetitions;
 mod unasked;
 
@@ -21,10 +22,11 @@ pub use call::{
 };
 pub use client::ask_client;
 pub(crate) use conversation::{Answers, Asking, Conversation, Response, Unanswered};
-pub(crate) use open_questions::OpenCallId;
+pub use kind::{can_answer, declare_questions, is_web_address, outline, question_capabilities};
 pub(crate) use open_calls::{ArgumentsDigest, CallKey, OpenCalls};
 pub use open_calls::{DigestPart, digest_of_parts};
-pub use kind::{can_answer, declare_questions, is_web_address, outline, question_capabilities};
+pub(crate) use open_questions::OpenCallId;
+pub use plans::{CannotAnswer, PlanQuestion, PlanQuestions, WaitingPlan};
 pub(crate) use repetitions::Repetitions;
 pub use unasked::{CannotAsk, Unasked};
 

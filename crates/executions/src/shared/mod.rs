@@ -22,7 +22,7 @@ use std::{
     },
 };
 
-use gatewright_core::{NewRecord, SealKey, SharedRecords};
+use gatewright_core::{Claimant, NewRecord, SealKey, SharedRecords};
 use tokio_util::sync::CancellationToken;
 
 pub(crate) use self::lease::SharedLease;
@@ -31,7 +31,7 @@ use self::{
     index::Entry,
     journals::{BATCH, Journals, MOST_TRIES, Read, Stored, all_keys, chunk_key, head_key, lease_key},
     recorder::Recorder,
-    seal::{Sealer, owner_tag},
+    seal::{Sealer, owner_tag, party_tags},
 };
 use crate::{
     Ending, ExecutionError, ExecutionId, ExecutionsConfig, Head, State,
@@ -256,10 +256,19 @@ impl Shared {
         if state == Some(State::Ended) {
             open.clear();
         }
-        if let Reader::Owner(owner) = reader {
-            let tag = owner_tag(&self.journals.key, owner);
-            open.retain(|entry| entry.owner == tag);
-            ended.retain(|entry| entry.owner == tag);
+        let key = &self.journals.key;
+        match reader {
+            Reader::Owner(owner) => {
+                let tag = owner_tag(key, owner);
+                open.retain(|entry| entry.owner == tag);
+                ended.retain(|entry| entry.owner == tag);
+            }
+            Reader::Subject(subject) => {
+                let tags = party_tags(key, &Claimant::new(Some(subject.into()), None, &[]));
+                open.retain(|entry| entry.parties[0] == tags[0]);
+                ended.retain(|entry| entry.parties[0] == tags[0]);
+            }
+            Reader::Operator => {}
         }
         // One whose instance died in between is in both.
         let known: HashSet<ExecutionId> = ended.iter().map(|entry| entry.id).collect();

@@ -99,8 +99,19 @@ async fn only_the_owner_and_operators_see_an_execution([a, b]: &[Executions; 2])
         assert_eq!(cancelled.unwrap_err(), ExecutionError::NotFound);
         assert!(b.list(reader, None, 10).await.unwrap().is_empty());
     }
+    for other in ["ada", "eve desk", "eve\ndesk", ""] {
+        let reader = Reader::Subject(other);
+        assert_eq!(b.open(&id, reader).await.unwrap_err(), ExecutionError::NotFound);
+        assert_eq!(b.acquire(&id, reader).await.unwrap_err(), ExecutionError::NotFound);
+        assert!(b.list(reader, None, 10).await.unwrap().is_empty());
+    }
     lease.append(b"still there").await.unwrap();
     assert_eq!(b.open(&id, Reader::Operator).await.unwrap().chunks.len(), 2);
+    // The user, with whatever client.
+    let user = Reader::Subject("eve");
+    assert_eq!(b.open(&id, user).await.unwrap().head.owner, eve);
+    assert_eq!(b.list(user, None, 10).await.unwrap()[0].head.id, lease.id());
+    assert_eq!(b.list(user, Some(State::Running), 10).await.unwrap().len(), 1);
     assert_eq!(b.list(Reader::Owner(&eve), None, 10).await.unwrap()[0].head.id, lease.id());
     b.remove(&id, Reader::Operator).await.unwrap();
     assert_eq!(lease.end(&Ending::new("ok"), calls(0)).await.unwrap_err(), ExecutionError::LeaseLost);

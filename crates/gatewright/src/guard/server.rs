@@ -2,7 +2,7 @@
 
 use std::{net::SocketAddr, sync::Arc};
 
-use gatewright_auth::{ApprovalPages, AuthorizationServer, ResourceServer};
+use gatewright_auth::{ApprovalPages, AuthorizationServer, QuestionPages, ResourceServer};
 use gatewright_core::{Authenticator, Principal};
 use gatewright_server::{Bound, Certificate, serve_stdio_as, until_ctrl_c};
 use tokio::net::TcpListener;
@@ -66,6 +66,12 @@ impl Guard {
                 let pages = ApprovalPages::new(&opened, approvals.clone());
                 approvals.decided_at(pages.address());
                 server = server.merge(pages.router());
+                if let Some(code_call) = running.code_call()
+                    && let Some(pages) = QuestionPages::new(&opened, code_call.clone())
+                {
+                    code_call.answered_at(pages.address());
+                    server = server.merge(pages.router());
+                }
                 issuer = Some(opened);
             }
             let shared: Arc<dyn Authenticator> = Arc::new(authenticator.clone());

@@ -5,3 +5,6 @@
 mod guarded;
 #[cfg(test)]
 mod hello;
+#[cfg(test)]
+#[cfg(feature = "guard")]
+mod questions;
