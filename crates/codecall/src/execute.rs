@@ -32,6 +32,9 @@ pub(crate) struct ExecuteInput {
     /// An execution that waits, to go on with, or that runs in the background, to get its result.
     #[serde(default)]
     pub(crate) resume: Option<String>,
+    /// End the execution that `resume` names, instead of going on with it.
+    #[serde(default)]
+    pub(crate) cancel: Option<bool>,
     /// Rehearse the plan.
     #[serde(default)]
     pub(crate) dry_run: Option<DryRun>,

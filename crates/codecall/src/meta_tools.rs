@@ -140,7 +140,8 @@ fn execute_input() -> Value {
             "allowedTools": {"type": "array", "items": {"type": "string"}, "maxItems": MOST_ALLOWED_TOOLS},
             "dryRun": {"enum": [true, "offline"]},
             "detach": {"type": "boolean"},
-            "resume": {"type": "string"}
+            "resume": {"type": "string"},
+            "cancel": {"type": "boolean"}
         },
         "additionalProperties": false
     })

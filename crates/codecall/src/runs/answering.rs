@@ -6,11 +6,13 @@ use gatewright_core::{
     Caller, RestsOn, codes, off_thread, outline,
     rmcp::{
         RoleServer,
-        model::{CallToolResponse, InputRequiredResult, InputResponses, MetaObject},
+        model::{CallToolResponse, CallToolResult, InputRequiredResult, InputResponses, MetaObject},
         service::RequestContext,
     },
 };
-use gatewright_executions::{CallCounts, Ending, ExecutionError, ExecutionId, NewExecution, Reader, State};
+use gatewright_executions::{
+    CallCounts, Ending, ExecutionError, ExecutionId, Head, NewExecution, Reader, State,
+};
 use serde_json::{json, value::RawValue};
 
 use super::{
@@ -20,7 +22,7 @@ use super::{
     detached::running,
     flow::{EXECUTION, Entered, Next, Run, of_execution},
     questions::{ElsewhereWithin, Open, Waiting, by_call, described, held, requests},
-    refusal::Refusal,
+    refusal::{ABORTED, Refusal, cancelled, is_cancelled},
 };
 use crate::{CodeCall, tool_result::answer};
 
@@ -108,10 +110,10 @@ impl CodeCall {
         let reader = Reader::Owner(caller.principal());
         let execution = self.executions.open(id, reader).await?;
         let (head, past) = (execution.head, Past::open(execution.chunks).await.map(|(_, past)| past));
+        let calls = past.as_ref().map_or(0, Past::calls);
         match head.state {
             State::Ended => {
-                let reply = past.and_then(|past| past.reply).ok_or(ExecutionError::Ended)?;
-                return Ok(Entered::over(of_execution(reply, head.id)));
+                return Ok(Entered::over(result_of(&head, past)?));
             }
             State::Waiting => {
                 let past = past.ok_or(ExecutionError::Unreadable)?;
@@ -141,12 +143,28 @@ impl CodeCall {
                 run.request = request.to_owned();
                 Ok(Entered::of(run))
             }
-            Err(refusal) if refusal.is(ExecutionError::Busy) => Ok(Entered::over(running(head.id))),
+            Err(refusal) if refusal.is(ExecutionError::Busy) => {
+                Ok(Entered::over(running(head.id, Some(calls))))
+            }
             // It ended in this moment, and its answer is there.
             Err(refusal) if refusal.is(ExecutionError::Ended) => {
                 Box::pin(self.resume(id, request, (caller, context))).await
             }
             Err(refusal) => Err(refusal),
+        }
+    }
+
+    /// Ends the execution that a client names, and says so. The answer of one that has ended stays as it is.
+    pub(crate) async fn cancel_by_id(&self, id: &str, caller: &Caller) -> Result<Entered, Refusal> {
+        let reader = Reader::Owner(caller.principal());
+        match self.executions.cancel(id, reader, &Ending::new("runtime_error").code(ABORTED)).await {
+            Ok(()) => Err(cancelled()),
+            Err(ExecutionError::Ended) => {
+                let execution = self.executions.open(id, reader).await?;
+                let past = Past::open(execution.chunks).await.map(|(_, past)| past);
+                Ok(Entered::over(result_of(&execution.head, past)?))
+            }
+            Err(error) => Err(error.into()),
         }
     }
 
@@ -270,10 +288,10 @@ impl CodeCall {
                 Ok(Next::Reply(Box::new(CallToolResponse::InputRequired(asks))))
             }
             Asked::Cannot(_) if open.is_new && context.ct.is_cancelled() => {
-                let ending = Ending::new("runtime_error").code("EXECUTION_ABORTED");
+                let ending = Ending::new("runtime_error").code(ABORTED);
                 let reader = Reader::Owner(caller.principal());
                 let _ = self.executions.cancel(&id.to_string(), reader, &ending).await;
-                Err(Refusal::new("EXECUTION_ABORTED", "the execution was cancelled"))
+                Err(cancelled())
             }
             Asked::Cannot(_) if waits_for_approval(&open.waiting) => Ok(needs_approval()),
             Asked::Cannot(why) => {
@@ -295,6 +313,18 @@ impl CodeCall {
                 Ok(Next::Reply(Box::new(of_execution(answer(body), id).into())))
             }
         }
+    }
+}
+
+/// The answer of an execution that has ended.
+///
+/// # Errors
+/// It was cancelled, or its answer was not kept.
+fn result_of(head: &Head, past: Option<Past>) -> Result<CallToolResult, Refusal> {
+    match past.and_then(|past| past.reply) {
+        Some(reply) => Ok(of_execution(reply, head.id)),
+        None if head.ending.as_ref().is_some_and(is_cancelled) => Err(cancelled()),
+        None => Err(ExecutionError::Ended.into()),
     }
 }
 

@@ -135,7 +135,7 @@ impl CodeCall {
         run.persist().await?;
         run.journal.settle().await?;
         this.spawn(run, caller.clone()).await;
-        Ok(running(id))
+        Ok(running(id, None))
     }
 
     async fn spawn(self: &Arc<Self>, run: Run, caller: Caller) {
@@ -182,7 +182,11 @@ const EXPIRE: Duration = Duration::from_secs(30);
 const LAST: Duration = Duration::from_secs(2);
 
 /// The answer about a run that is under way.
-pub(crate) fn running(id: ExecutionId) -> CallToolResult {
+pub(crate) fn running(id: ExecutionId, calls: Option<u64>) -> CallToolResult {
     let hint = format!("codecall:execute {{\"resume\": \"{id}\"}} gives the result once it is there");
-    of_execution(answer(json!({"status": "running", "executionId": id.to_string(), "hint": hint})), id)
+    let mut body = json!({"status": "running", "executionId": id.to_string(), "hint": hint});
+    if let Some(calls) = calls {
+        body["callsAnswered"] = calls.into();
+    }
+    of_execution(answer(body), id)
 }

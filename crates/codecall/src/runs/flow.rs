@@ -144,6 +144,11 @@ impl CodeCall {
                 codes::VALIDATION_ERROR,
                 "`resume` goes on with a plan as it was begun: name nothing beside it; nothing was run",
             )),
+            (_, None) if input.cancel == Some(true) => Err(Refusal::new(
+                codes::VALIDATION_ERROR,
+                "`cancel` ends the execution that `resume` names; nothing was run",
+            )),
+            (_, Some(id)) if input.cancel == Some(true) => self.cancel_by_id(id, &caller).await,
             (Some(state), _) if is_within => {
                 self.go_on_within(&state, responses, &caller).await.map(Entered::of)
             }
@@ -245,7 +250,7 @@ impl CodeCall {
             }
             if run.start.detached && self.background.halt.is_cancelled() {
                 run.journal.give_back().await;
-                return running(run.id()).into();
+                return running(run.id(), None).into();
             }
             let waiting = host.questions.waiting();
             match self.suspend(run, waiting, counts(&outcome), &caller, &context).await {

@@ -19,14 +19,12 @@ use super::{
     Past,
     answering::asks_anybody,
     questions::{Waiting, by_call, requests},
-    refusal::Refusal,
+    refusal::{ABORTED, Refusal, is_cancelled},
 };
 use crate::CodeCall;
 
 /// Time that a client is asked to wait before it looks again, in milliseconds.
 const POLL_MS: u64 = 1_000;
-/// Code of the end of a run that was cancelled.
-const ABORTED: &str = "EXECUTION_ABORTED";
 
 impl CodeCall {
     /// The answer to a client that follows tasks, when its run begins in the background.
@@ -125,7 +123,7 @@ fn ended(head: &Head, past: Past) -> TaskPayload {
     let result = past.reply.and_then(|reply| serde_json::to_value(reply).ok());
     match (result, &head.ending) {
         (Some(Value::Object(result)), _) => TaskPayload::Completed { result },
-        (_, Some(ending)) if ending.code.as_deref() == Some(ABORTED) => TaskPayload::Cancelled,
+        (_, Some(ending)) if is_cancelled(ending) => TaskPayload::Cancelled,
         _ => {
             let error = json!({"code": -32603, "message": "the run ended, and its result was not kept"});
             TaskPayload::Failed { error: error.as_object().cloned().unwrap_or_default() }

@@ -366,3 +366,83 @@ async fn a_client_that_follows_tasks_gets_one_answers_its_questions_and_cancels_
     assert!(matches!(look(&held, TaskStatus::Cancelled).await, TaskPayload::Cancelled));
     assert_eq!(desk.steps.load(Ordering::SeqCst), 1);
 }
+
+#[tokio::test]
+async fn a_run_in_the_background_waits_for_its_calls_as_long_as_wait_ms_says() {
+    let desk = Desk::default();
+    let served = Served::over(json!({"vm": {"timeoutMs": 60_000, "waitMs": 1_000}}), desk.server()).await;
+    let ada = served.client("ada").await;
+    let id = detach(&ada, "await callTool('app:hold', {}); return await callTool('app:step', {})").await;
+    desk.entered.notified().await;
+    // Nobody lets the call go.
+    let answer = ended(&ada, &id).await;
+    assert_eq!(
+        (&answer["status"], &answer["error"]["code"]),
+        (&json!("timeout"), &json!("TIMEOUT")),
+        "{answer}"
+    );
+    assert_eq!(desk.steps.load(Ordering::SeqCst), 0, "nothing was called after it");
+}
+
+#[tokio::test]
+async fn a_client_with_a_session_has_wait_ms_for_its_answer_and_the_plan_waits_on() {
+    let desk = Desk::default();
+    let served = Served::over(json!({"vm": {"waitMs": 1_000}}), desk.server()).await;
+    let slow = User { thinks: Duration::from_secs(3_600), ..User::named("Ada") };
+    let ada = served.client_with("ada", slow).await;
+    let script = "return (await callTool('app:ask', {})).name";
+    let told = ada.body("codecall:execute", json!({"script": script})).await;
+    assert_eq!(told["error"]["code"], "INPUT_REQUIRED", "{told}");
+    let quick = served.client_with("ada", User::named("Ada")).await;
+    assert_eq!(resume(&quick, told["executionId"].as_str().unwrap()).await["result"], "Ada");
+}
+
+#[tokio::test]
+async fn a_client_without_tasks_sees_how_far_a_run_in_the_background_is_and_cancels_it() {
+    let desk = Desk::default();
+    let served = Served::over(json!({}), desk.server()).await;
+    let ada = served.client("ada").await;
+    let script = "await callTool('app:step', {}); await callTool('app:step', {});
+        await callTool('app:hold', {}); return await callTool('app:step', {})";
+    let id = detach(&ada, script).await;
+    desk.entered.notified().await;
+    let running = resume(&ada, &id).await;
+    assert_eq!((&running["status"], &running["callsAnswered"]), (&json!("running"), &json!(2)), "{running}");
+
+    let cancel = json!({"resume": id, "cancel": true});
+    let eve = served.client("eve").await;
+    assert_eq!(eve.body("codecall:execute", cancel.clone()).await["error"]["code"], "EXECUTION_NOT_FOUND");
+    for wrong in [json!({"cancel": true}), json!({"script": "return 1", "cancel": true})] {
+        let refused = ada.body("codecall:execute", wrong).await;
+        assert_eq!(refused["error"]["code"], "VALIDATION_ERROR", "{refused}");
+    }
+    let more = ada.body("codecall:execute", json!({"resume": id, "cancel": true, "detach": true})).await;
+    assert_eq!(more["error"]["code"], "VALIDATION_ERROR", "{more}");
+    assert_eq!(resume(&ada, &id).await["status"], "running", "it still runs");
+
+    for answer in [ada.body("codecall:execute", cancel.clone()).await, resume(&ada, &id).await] {
+        assert_eq!(answer["error"]["code"], "EXECUTION_ABORTED", "{answer}");
+    }
+    desk.go.add_permits(1);
+    assert_eq!(ada.run("return (await callTool('app:step', {})).n").await, json!(3), "it made no more calls");
+
+    // One that has ended keeps its answer.
+    let id = detach(&ada, "return 7").await;
+    assert_eq!(ended(&ada, &id).await["result"], 7);
+    let late = ada.body("codecall:execute", json!({"resume": id, "cancel": true})).await;
+    assert_eq!(late["result"], 7, "{late}");
+}
+
+#[tokio::test]
+async fn a_plan_that_waits_is_cancelled_and_takes_no_answer_any_more() {
+    let desk = Desk::default();
+    let served = Served::over(json!({}), desk.server()).await;
+    let mute = served.client("ada").await;
+    let told = mute.body("codecall:execute", json!({"script": "return await callTool('app:ask', {})"})).await;
+    let id = told["executionId"].as_str().unwrap();
+    let cancelled = mute.body("codecall:execute", json!({"resume": id, "cancel": true})).await;
+    assert_eq!(cancelled["error"]["code"], "EXECUTION_ABORTED", "{cancelled}");
+    let ada = served.client_with("ada", User::named("Ada")).await;
+    assert_eq!(resume(&ada, id).await["error"]["code"], "EXECUTION_ABORTED");
+    assert_eq!(ada.0.service().asked.load(Ordering::SeqCst), 0, "nobody is asked");
+}
