@@ -128,3 +128,28 @@ async fn a_rehearsal_that_reads_what_a_declared_result_does_not_have_is_refused_
     let body = ada.body("codecall:execute", json!({"script": careful, "dryRun": true})).await;
     assert_eq!((&body["status"], &body["result"]), (&json!("ok"), &json!("none")), "{body}");
 }
+
+#[tokio::test]
+async fn a_rehearsed_call_is_answered_by_the_shape_of_earlier_answers_and_says_so() {
+    let (served, _, effects) = desk().await;
+    let ada = served.client("ada").await;
+    let script =
+        "const note = await callTool('app:note', {}); return [typeof note.state, note.fees.length >= 0]";
+    let rehearse = async || ada.body("codecall:execute", json!({"script": script, "dryRun": true})).await;
+    let before = rehearse().await;
+    let source = before["dryRun"]["calls"][0]["answerFrom"].as_str().unwrap();
+    assert!(source.starts_with("nothing: the tool declares no output schema"), "{before}");
+    // Its answer is {}, which has no `fees`.
+    assert_eq!(before["status"], "runtime_error", "{before}");
+
+    for _ in 0..3 {
+        ada.run("return await callTool('app:note', {})").await;
+    }
+    let after = rehearse().await;
+    assert_eq!((&after["status"], &after["result"]), (&json!("ok"), &json!(["string", true])), "{after}");
+    let report = &after["dryRun"];
+    assert_eq!(report["calls"][0]["answerFrom"], "the shape of 3 earlier answers", "{after}");
+    assert_eq!((&report["certain"], &report["assumed"]), (&json!(false), &json!(1)), "{after}");
+    assert!(report["note"].as_str().unwrap().contains("their answers are assumed"), "{after}");
+    assert_eq!(effects.load(Ordering::SeqCst), 3, "no rehearsal called it");
+}

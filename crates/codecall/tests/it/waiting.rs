@@ -1,8 +1,11 @@
 //! Plans whose calls ask: the question reaches the client, the plan waits without a worker and goes on with the answer, and nothing is done twice.
 
-use std::sync::{
-    Arc,
-    atomic::{AtomicUsize, Ordering},
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicU64, AtomicUsize, Ordering},
+    },
+    time::{Duration, SystemTime},
 };
 
 use gatewright_codecall::{CodeCallConfig, SavedPlans};
@@ -19,6 +22,7 @@ use gatewright_core::{
         service::{ClientLifecycleMode, RequestContext, RunningService},
     },
 };
+use gatewright_executions::{Executions, ExecutionsConfig, NewExecution, Reader};
 use serde_json::{Value, json};
 use tokio::sync::Notify;
 
@@ -375,4 +379,67 @@ async fn a_saved_plan_asks_and_goes_on_with_the_answer_alone_and_in_a_script() {
     let ended = bob.body("codecall:execute", json!({"script": nested})).await;
     assert_eq!(ended["result"], json!([[6, "accept Bob", 7], 8]), "{ended}");
     assert_eq!(app.effects.load(Ordering::SeqCst), 8, "nothing is done twice");
+}
+
+#[tokio::test]
+async fn a_state_for_another_client_of_the_same_user_or_of_an_expired_plan_resumes_nothing() {
+    let (ahead, app) = (Arc::new(AtomicU64::new(0)), Asking::default());
+    let of_clock = ahead.clone();
+    let now = move || SystemTime::now() + Duration::from_secs(of_clock.load(Ordering::SeqCst));
+    let config = ExecutionsConfig { retention: Duration::from_secs(600), ..ExecutionsConfig::default() };
+    let served = Served::keeping(Executions::in_memory_at(config, now), app.clone()).await;
+    let client = async |client: &str| {
+        let principal = Principal { client_id: Some(client.into()), ..principal("ada") };
+        let lifecycle = ClientLifecycleMode::Discover { preferred_versions: vec![ProtocolVersion::LATEST] };
+        served.connect_in(principal, User::named("Ada"), lifecycle).await
+    };
+    let (own, other) = (client("desk").await, client("phone").await);
+    let mut retry = execute(PLAN);
+    retry.request_state = first_question(&own, PLAN).await.request_state;
+    retry.input_responses = Some(made(json!({"1.name": {"action": "accept", "content": {"name": "x"}}})));
+    let refused = async |client: &RunningService<RoleClient, User>, code: &str| {
+        let CallToolResponse::Complete(refused) = client.call_tool_once(retry.clone()).await.unwrap() else {
+            panic!("it is refused")
+        };
+        let refused = body(refused);
+        assert_eq!(refused["error"]["code"], code, "{refused}");
+        assert_eq!(app.effects.load(Ordering::SeqCst), 1, "nothing was run");
+    };
+    refused(&other, "VALIDATION_ERROR").await;
+    ahead.store(601, Ordering::SeqCst);
+    refused(&own, "EXECUTION_NOT_FOUND").await;
+}
+
+#[tokio::test]
+async fn a_run_that_does_not_do_what_its_journal_says_ends_before_any_new_call() {
+    let (executions, app) = (Executions::in_memory(ExecutionsConfig::default()), Asking::default());
+    let served = Served::keeping(executions.clone(), app.clone()).await;
+    let mute = served.client_with("ada", User::mute()).await;
+    let told = mute.body("codecall:execute", json!({"script": PLAN})).await;
+    let execution = executions.open(told["executionId"].as_str().unwrap(), Reader::Operator).await.unwrap();
+
+    // The same journal, of a script whose first call is another one.
+    let mut start: Value = serde_json::from_slice(&execution.chunks[0]).unwrap();
+    let script = start["start"]["script"].as_str().unwrap().to_owned();
+    start["start"]["script"] = script.replacen("app:effect", "app:picture", 1).into();
+    let about = NewExecution::default();
+    let lease = executions.create(&execution.head.owner, about, start.to_string().as_bytes()).await.unwrap();
+    for chunk in &execution.chunks[1..] {
+        lease.append(chunk).await.unwrap();
+    }
+    let id = lease.id().to_string();
+    lease.wait(&execution.head.waiting_for, execution.head.calls).await.unwrap();
+
+    let ada = served.client_with("ada", User::named("Ada")).await;
+    let ended = ada.body("codecall:execute", json!({"resume": id})).await;
+    assert_eq!(
+        (&ended["status"], &ended["error"]["code"]),
+        (&json!("runtime_error"), &json!("REPLAY_DIVERGED")),
+        "{ended}"
+    );
+    let message = ended["error"]["message"].as_str().unwrap();
+    assert!(message.contains("nothing was done a second time"), "{message}");
+    assert_eq!(app.effects.load(Ordering::SeqCst), 1, "neither again nor anew");
+    let again = ada.body("codecall:execute", json!({"resume": id})).await;
+    assert_eq!(again["error"]["code"], "REPLAY_DIVERGED", "it is over: {again}");
 }
