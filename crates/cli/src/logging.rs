@@ -38,6 +38,13 @@ pub fn without_client_library() {
     }
 }
 
+/// Logs errors only, unless a level was chosen: for commands whose answer has all that the log would warn of.
+pub fn errors_only() {
+    if let Some(filter) = FILTER.get() {
+        let _ = filter.reload(EnvFilter::new(format!("error,{QUIET},rmcp=off")));
+    }
+}
+
 /// `rmcp` logs three lines at INFO for each stateless request; only its warnings concern an operator. The end of its transports is logged
 /// by the app or the command that they belong to. Its service logs a line for each request that is answered with an error, as many as a client
 /// or an app likes to send.

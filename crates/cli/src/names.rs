@@ -5,6 +5,8 @@
 //! at from the start, and what an app offers as soon as its lists are known. Names that `auth` has of its own scopes are errors
 //! (`config::check`).
 
+mod redefined;
+
 use std::{
     collections::{BTreeMap, HashSet},
     sync::Arc,
@@ -23,11 +25,16 @@ use tokio::sync::{broadcast::error::RecvError, watch};
 use tokio_util::sync::CancellationToken;
 
 use crate::config::Config;
+use redefined::FirstLook;
 
 /// Names listed for want of a near one, at most.
 const MOST_SHOWN: usize = 10;
 /// Longest name of a tool in a finding, in characters.
 const LONGEST_SHOWN: usize = 80;
+/// Findings about one place that the log names one by one; of more it has the number.
+const MOST_LOGGED: usize = 5;
+/// Findings that the log remembers: servers could bring up new ones without end.
+const MOST_REMEMBERED: usize = 2_000;
 
 /// Every name of something that does not exist. Without a registry only those that can be known without the apps.
 pub fn unknown(config: &Config, registry: Option<&Registry>) -> Vec<Finding> {
@@ -396,9 +403,13 @@ impl Names<'_> {
             let scope = show_hidden(&printable(&scope, LONGEST_SHOWN));
             let meant = nearest(&scope, auth.scopes.keys().map(String::as_str));
             let meant = meant.map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
-            let (number, first) = (tools.len(), &tools[0]);
+            let first = &tools[0];
+            let (need, them) = match tools.len() {
+                1 => (format!("its tool `{first}` needs"), "it"),
+                number => (format!("{number} of its tools, such as `{first}`, need"), "them"),
+            };
             let problem = format!(
-                "{number} of its tools, such as `{first}`, need the scope `{scope}`, which is not one of `auth.scopes`: no user can call them{meant}"
+                "{need} the scope `{scope}`, which is not one of `auth.scopes`: no user can call {them}{meant}"
             );
             self.found.push(Finding::new(&format!("/apps/{}", escape(&app)), problem));
         }
@@ -437,35 +448,60 @@ fn did_you_mean<'k>(name: &str, known: impl Iterator<Item = &'k str> + Clone) ->
     }
 }
 
-/// Logs names of things that do not exist, each once for a configuration, and reports their number, until `stop`.
+/// Logs names of things that do not exist, each once for a configuration, and reports all findings, until `stop`.
 pub async fn watch(
     registry: Arc<Registry>,
     mut configs: watch::Receiver<Arc<Config>>,
-    report: impl Fn(usize),
+    report: impl Fn(&[Finding]),
     stop: CancellationToken,
 ) {
     let (mut rebuilt, mut changes) = (registry.rebuilds(), registry.changes());
-    let mut logged = HashSet::new();
+    let (mut logged, mut first_look) = (HashSet::new(), FirstLook::default());
     loop {
         let config = configs.borrow_and_update().clone();
-        let found = unknown(&config, Some(&registry));
-        report(found.len());
-        for finding in found {
-            let text = finding.to_string();
-            if !logged.contains(&text) {
-                tracing::warn!(key = finding.path, "the configuration and the apps do not agree: {text}");
-                logged.insert(text);
-            }
-        }
+        let mut found = unknown(&config, Some(&registry));
+        found.extend(first_look.compare(&registry));
+        report(&found);
+        log_new(&found, &mut logged);
         tokio::select! {
             changed = rebuilt.changed() => if changed.is_err() { return },
             // Lists of single callers.
             change = changes.recv() => if matches!(change, Err(RecvError::Closed)) { return },
             changed = configs.changed() => match changed {
-                Ok(()) => logged.clear(),
+                Ok(()) => {
+                    logged.clear();
+                    first_look = FirstLook::default();
+                }
                 Err(_) => return,
             },
             () = stop.cancelled() => return,
         }
+    }
+}
+
+/// Logs the findings that were not logged before: those of one place together if there are many.
+fn log_new(found: &[Finding], logged: &mut HashSet<String>) {
+    let mut new: BTreeMap<&str, Vec<String>> = BTreeMap::new();
+    for finding in found {
+        let text = finding.to_string();
+        if !logged.contains(&text) {
+            new.entry(&finding.path).or_default().push(text);
+        }
+    }
+    for (key, texts) in new {
+        match texts.as_slice() {
+            [first, rest @ ..] if texts.len() > MOST_LOGGED => tracing::warn!(
+                key,
+                "the configuration and the apps do not agree: {first} (and {} more findings of this kind; `gatewright check --live` lists them)",
+                rest.len()
+            ),
+            all => all
+                .iter()
+                .for_each(|text| tracing::warn!(key, "the configuration and the apps do not agree: {text}")),
+        }
+        if logged.len() + texts.len() > MOST_REMEMBERED {
+            logged.clear();
+        }
+        logged.extend(texts);
     }
 }

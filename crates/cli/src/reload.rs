@@ -12,6 +12,7 @@ mod watch;
 use std::sync::Arc;
 
 use gatewright::{ConfigurationView, Registry, Running};
+use gatewright_findings::{Finding, first};
 use tokio::{
     signal::unix::{Signal, SignalKind, signal},
     sync::watch as latest,
@@ -85,7 +86,13 @@ impl Loaded {
 
     /// The reloader of the server that was started from this configuration. It applies the limits of code mode itself.
     pub fn follow(self, running: &Running, starter: AppStarter) -> Reloader {
-        let status = Status { generation: 1, refused: false, restart: Vec::new(), unknown_names: 0 };
+        let status = Status {
+            generation: 1,
+            refused: false,
+            restart: Vec::new(),
+            unknown_names: 0,
+            notes: Vec::new(),
+        };
         let config = latest::Sender::new(Arc::new(self.config.clone()));
         let shown = latest::Sender::new(Arc::new(self.source.shown()));
         let apps = Apps::new(running.gateway().clone(), starter, self.config.apps);
@@ -152,6 +159,7 @@ impl Reloader {
                 generation: status.generation,
                 refused: status.refused,
                 unknown_names: status.unknown_names,
+                notes: status.notes.clone(),
                 restart: status.restart.clone(),
                 values: shown.borrow().to_vec(),
             }
@@ -165,8 +173,13 @@ impl Reloader {
         stop: CancellationToken,
     ) -> impl Future<Output = ()> + use<> {
         let status = self.status.clone();
-        let report = move |count| {
-            status.send_if_modified(|status| std::mem::replace(&mut status.unknown_names, count) != count);
+        let report = move |found: &[Finding]| {
+            let notes: Vec<String> = first(found).0.iter().map(Finding::to_string).collect();
+            status.send_if_modified(|status| {
+                let differs = (status.unknown_names, &status.notes) != (found.len(), &notes);
+                (status.unknown_names, status.notes) = (found.len(), notes);
+                differs
+            });
         };
         names::watch(registry, self.config.subscribe(), report, stop)
     }

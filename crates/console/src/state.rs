@@ -18,8 +18,10 @@ pub struct ConfigurationView {
     pub generation: u64,
     /// The file as it is now has errors; the last good one stays in force.
     pub refused: bool,
-    /// Names in it of things that do not exist.
+    /// Number of names in it of things that do not exist, and of other points at which it and the apps do not agree.
     pub unknown_names: usize,
+    /// The first of these, each in a sentence.
+    pub notes: Vec<String>,
     /// Keys whose values in the file wait for a restart, sorted.
     pub restart: Vec<String>,
     /// Keys of the file with their values, sorted.

@@ -5,7 +5,7 @@ use std::{path::Path, process::ExitCode, time::Duration};
 use gatewright::{AppHealth, Registry, Running};
 use gatewright_auth::FirstUser;
 use gatewright_codecall::SavedPlans;
-use gatewright_findings::{Finding, escape, first};
+use gatewright_findings::{Finding, escape, first, printable};
 use gatewright_policy::Catalog;
 use serde_json::json;
 
@@ -76,8 +76,12 @@ pub async fn run(args: &CheckArgs) -> anyhow::Result<ExitCode> {
         }
     }
     if !args.json {
-        for warning in first(&warnings).0 {
+        let (listed, more) = first(&warnings);
+        for warning in listed {
             errln!("{}: warning: {}", place(warning, file), warning.without_line());
+        }
+        if more > 0 {
+            errln!("{path}: and {more} more warnings");
         }
     }
     Ok(if findings.is_empty() { ExitCode::SUCCESS } else { ExitCode::from(exit::USAGE) })
@@ -90,14 +94,21 @@ fn place(finding: &Finding, config: &Path) -> String {
     file + &line
 }
 
-/// Starts the apps: for a `live` check, and for policies unless the check is `offline`.
+/// Starts the apps: all of them for a `live` check and for policies, else those that are part of this program, which need nothing from outside;
+/// none for an `offline` check.
 async fn start(config: &Config, args: &CheckArgs) -> anyhow::Result<Option<Running>> {
-    let for_policies = config.policy_files.engine.is_some() && !args.offline;
-    if !args.live && !for_policies {
+    if args.offline {
         return Ok(None);
     }
-    logging::without_client_library();
+    let for_policies = config.policy_files.engine.is_some();
     let mut config = config.clone();
+    if !args.live && !for_policies {
+        config.apps.retain(|_, app| matches!(app.kind, AppKind::Builtin(_)));
+    }
+    if config.apps.is_empty() {
+        return Ok(None);
+    }
+    logging::errors_only();
     // What apps offer does not depend on code mode.
     config.codecall.enabled &= for_policies;
     let running = gateway::start(&config).await?;
@@ -106,7 +117,7 @@ async fn start(config: &Config, args: &CheckArgs) -> anyhow::Result<Option<Runni
 }
 
 /// Adds names of things that do not exist. They are findings in a `live` check, and so are apps that are down; else they are warnings, for
-/// apps may be added later.
+/// apps may be added later. What of an app clients do not get is a warning in a `live` check.
 fn check_names(
     config: &Config,
     live: bool,
@@ -120,7 +131,18 @@ fn check_names(
         warnings.extend(Config::with_lines_of(file, found)?);
         return Ok(());
     };
-    for app in &registry.operator_snapshot().apps {
+    let (snapshot, mut unfit) = (registry.operator_snapshot(), Vec::new());
+    for app in &snapshot.apps {
+        // What the document of an OpenAPI app has is listed by `check_documents`.
+        let is_openapi = matches!(config.apps.get(&*app.id).map(|app| &app.kind), Some(AppKind::Openapi(_)));
+        let catalog = app.app.catalog();
+        let own =
+            snapshot.findings(&app.id).iter().filter(|one| !(is_openapi && catalog.unread.contains(one)));
+        unfit.extend(own.map(|one| {
+            let end = if one.is_left_out { "it is left out" } else { "it is offered without that part" };
+            let problem = format!("`{}`: {}; {end}", printable(&one.item, 200), one.problem);
+            Finding::new(&format!("/apps/{}", escape(&app.id)), problem)
+        }));
         let why = match app.app.health() {
             AppHealth::Down(why) => why.in_full(),
             AppHealth::Starting => format!("it did not start within {} s", SETTLE.as_secs()),
@@ -130,6 +152,7 @@ fn check_names(
         found.push(Finding::new(&format!("/apps/{}", escape(&app.id)), problem));
     }
     findings.extend(Config::with_lines_of(file, found)?);
+    warnings.extend(Config::with_lines_of(file, unfit)?);
     Ok(())
 }
 

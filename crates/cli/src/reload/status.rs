@@ -12,8 +12,10 @@ pub struct Status {
     pub refused: bool,
     /// Paths that differ from the configuration at the start and need a restart.
     pub restart: Vec<String>,
-    /// Names in the configuration of things that do not exist, as far as the lists of apps are known.
+    /// Number of names in the configuration of things that do not exist and the like, as far as the lists of apps are known.
     pub unknown_names: usize,
+    /// The first of these findings, for people.
+    pub notes: Vec<String>,
 }
 
 /// The latest status in the text format of Prometheus.

@@ -2,10 +2,11 @@
 
 use std::{path::Path, process::Command};
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::{
     served::{LONG, Served},
+    stub,
     support::gatewright,
 };
 
@@ -95,12 +96,16 @@ fn a_live_check_finds_every_key_that_names_something_that_is_not_there_and_apps_
 }
 
 #[test]
-fn a_check_without_the_apps_warns_of_what_can_be_known_without_them() {
+fn a_check_that_starts_no_process_warns_of_names_that_built_in_apps_and_the_rest_of_the_file_do_not_have() {
     let (code, warnings) = check(ALL, &[], "warnings");
     let paths: Vec<&str> = warnings.iter().map(|(_, path, _)| path.as_str()).collect();
     let expected = [
+        "apps.crm.tools.users_lst",
+        "apps.ev.prompts.test_simple_promt",
         "rateLimits.0.tool",
+        "rateLimits.1.tool",
         "rateLimits.2.tool",
+        "rateLimits.3.tool",
         "codecall.modes.0.client",
         "codecall.modes.1.scope",
         "auth.anonymousScopes.0",
@@ -186,4 +191,33 @@ fn a_pattern_that_matches_no_resource_and_can_match_none_of_a_template_is_found(
         "{found:?}"
     );
     assert!(found[0].2.contains("did you mean `support://tickets/{id}`"), "{found:?}");
+}
+
+#[tokio::test]
+async fn many_items_that_clients_do_not_get_are_one_line_of_the_log_and_a_live_check_lists_them() {
+    let folder = tempfile::tempdir().unwrap();
+    let hidden = |at: usize| stub::plain(&format!("t{at}\u{200b}"));
+    let words = |at: usize| {
+        let mut tool = stub::plain(&format!("w{at}"));
+        tool["description"] = format!("Plain.<!-- {at} -->").into();
+        tool
+    };
+    stub::set(folder.path(), &(0..40).flat_map(|at| [hidden(at), words(at)]).collect::<Vec<_>>());
+    let text =
+        json!({"codecall": {"enabled": false}, "apps": {"stub": stub::app(folder.path())}}).to_string();
+    let mut served = Served::start(&text, &[]);
+    let line = served.says("items that clients do not get as they are");
+    assert!(line.contains("40 items") && line.contains("`gatewright check --live` lists them"), "{line}");
+    let line = served.says("do not agree");
+    assert!(line.contains("`w0` hide text") && line.contains("and 39 more"), "{line}");
+    assert_eq!(served.readiness().await["config"]["unknownNames"], 40);
+    let rest = served.terminate();
+    assert!(!rest.iter().any(|line| line.contains("WARN")), "{rest:#?}");
+    let (_, warnings) = check(&text, &["--live"], "warnings");
+    assert_eq!(warnings.len(), 40, "{warnings:#?}");
+    assert!(
+        warnings.iter().all(|(_, path, problem)| path == "apps.stub" && problem.ends_with("it is left out"))
+    );
+    let (_, findings) = check(&text, &["--live"], "findings");
+    assert_eq!(findings.len(), 40, "{findings:#?}");
 }

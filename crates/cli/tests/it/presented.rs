@@ -147,6 +147,41 @@ async fn a_change_that_contradicts_the_configuration_takes_the_tool_out_and_is_r
     assert!(!rest.iter().any(|line| line.contains("apps.crm.tools.find.hide.0:")), "{rest:#?}");
 }
 
+#[tokio::test]
+async fn a_tool_that_its_server_changes_is_reported_once_for_each_change_until_the_configuration_is_read_again()
+ {
+    let folder = tempfile::tempdir().unwrap();
+    stub::set(folder.path(), &[stub::find("Finds."), stub::plain("other")]);
+    let more = json!({"admin": {"port": 0}});
+    let (mut served, gate) = serve(&folder, &config(folder.path(), presented(), more)).await;
+    let change = async |description: &str| {
+        let mut other = stub::plain("other");
+        other["description"] = description.into();
+        stub::set(folder.path(), &[stub::find(description), other]);
+        gate.call(None, "crm:poke", json!({})).await;
+    };
+    change("Deletes.").await;
+    let line = served.says("apps.crm.tools.find:");
+    assert!(
+        line.contains("WARN") && line.contains("`/description` was \"Finds.\" and is \"Deletes.\""),
+        "{line}"
+    );
+    let counted = async { while served.readiness().await["config"]["unknownNames"] != 1 {} };
+    tokio::time::timeout(LONG, counted).await.unwrap();
+    // Clients still see the words of the configuration.
+    let listed = gate.mcp(None, "tools/list", json!({})).await.json().to_string();
+    assert!(listed.contains("Finds customers of the company."), "{listed}");
+    change("Deletes all.").await;
+    let line = served.says("apps.crm.tools.find:");
+    assert!(line.contains("and is \"Deletes all.\""), "{line}");
+    served.hang_up();
+    served.says("nothing differs");
+    let settled = async { while served.readiness().await["config"]["unknownNames"] != 0 {} };
+    tokio::time::timeout(LONG, settled).await.unwrap();
+    let rest = served.terminate();
+    assert!(!rest.iter().any(|line| line.contains("apps.crm.tools.")), "{rest:#?}");
+}
+
 #[test]
 fn check_finds_names_that_clash_and_a_live_check_finds_what_the_tools_contradict() {
     let folder = tempfile::tempdir().unwrap();

@@ -11,6 +11,8 @@ use crate::{ConfigurationView, ConsoleState, text};
 
 /// Keys of one section on the page.
 const MOST: usize = 400;
+/// Notes on the page.
+const MOST_NOTES: usize = 50;
 /// Characters of all values together.
 const MOST_TEXT: usize = 48 * 1024;
 
@@ -34,7 +36,15 @@ fn shown(view: &ConfigurationView) -> Markup {
         dl.facts {
             div { dt { "Version" } dd { (view.generation) } }
             div { dt { "Waits for a restart" } dd { (text::count(view.restart.len(), "key")) } }
-            div { dt { "Unknown names" } dd { (view.unknown_names) } }
+            div { dt { "Does not fit the apps" } dd { (text::count(view.unknown_names, "place")) } }
+        }
+        @if !view.notes.is_empty() {
+            section aria-labelledby="notes" {
+                h2 #notes { "Does not fit the apps" }
+                p.soft { "Names of things that do not exist, and tools that are not offered as their servers define them." }
+                ul.bullets { @for note in view.notes.iter().take(MOST_NOTES) { li { (text::line(note, 1_000)) } } }
+                @if view.unknown_names > view.notes.len().min(MOST_NOTES) { p.soft { (view.unknown_names - view.notes.len().min(MOST_NOTES)) " more are in the log." } }
+            }
         }
         @if !view.restart.is_empty() {
             section aria-labelledby="restart" {

@@ -143,7 +143,7 @@ fn configuration(state: &ConsoleState) -> Vec<Markup> {
         items.push(html! { (warn("restart")) " " (text::count(config.restart.len(), "changed key")) " of the configuration need a restart. " (page) });
     }
     if config.unknown_names > 0 {
-        items.push(html! { (warn("names")) " The configuration has " (text::count(config.unknown_names, "name")) " of things that do not exist; the log has them. " (page) });
+        items.push(html! { (warn("names")) " The configuration does not fit the apps in " (text::count(config.unknown_names, "place")) ". " (page) });
     }
     items
 }

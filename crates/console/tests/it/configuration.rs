@@ -12,6 +12,7 @@ async fn keys_and_what_waits_for_a_restart_are_shown() {
         generation: 3,
         refused: true,
         unknown_names: 2,
+        notes: vec![format!("apps.crm.tools.x: {HOSTILE}")],
         restart: vec!["http.port".to_owned()],
         values: [("apps.crm.url", HOSTILE), ("http.path", "/mcp"), ("http.port", "1")]
             .map(|(key, value)| (key.to_owned(), value.to_owned()))
@@ -27,11 +28,14 @@ async fn keys_and_what_waits_for_a_restart_are_shown() {
         "Waits for a restart</h2>",
         "<code>http.port</code> <span class=\"tag warn\">restart",
         "/mcp",
+        "Does not fit the apps</h2>",
+        "apps.crm.tools.x: ",
+        "1 more are in the log.",
     ] {
         assert!(page.text.contains(expected), "{expected}: {}", page.text);
     }
     let overview = site.get("/console").await.text;
-    assert!(overview.contains("1 changed key") && overview.contains("2 names"), "{overview}");
+    assert!(overview.contains("1 changed key") && overview.contains("in 2 places"), "{overview}");
 }
 
 #[tokio::test]
