@@ -265,11 +265,11 @@ pub struct ToolsArgs {
     pub command: ToolsCommand,
 }
 
-/// Source of the tools: a configuration, a running server, or by default the demo.
+/// Source of the tools: a configuration, a running server, or by default the configuration of the current folder; without one, the demo.
 #[derive(Debug, Args)]
 #[group(multiple = false)]
 pub struct TargetArgs {
-    /// Start the apps of this configuration for the command.
+    /// Start the apps of this configuration for the command. Default: `gatewright.yaml` in the current folder, else the sample apps.
     #[arg(short, long, global = true, value_name = "FILE")]
     pub config: Option<PathBuf>,
     /// Start the apps of this `mcpServers` file for the command.

@@ -302,7 +302,7 @@ fn fingerprint(path: &Path) -> Fingerprint {
 }
 
 fn read_file(path: &Path, most: usize) -> Result<String, String> {
-    let unreadable = |error: io::Error| format!("{} cannot be read: {}", path.display(), error.kind());
+    let unreadable = |error: io::Error| format!("{} cannot be read: {}", path.display(), why(&error));
     let metadata = fs::metadata(path).map_err(unreadable)?;
     if !metadata.is_file() {
         return Err(format!("{} is no file", path.display()));
@@ -317,6 +317,14 @@ fn read_file(path: &Path, most: usize) -> Result<String, String> {
     String::from_utf8(text).map_err(|_| unreadable(io::ErrorKind::InvalidData.into()))
 }
 
+/// The reason for which a file cannot be read, without the code of the system.
+fn why(error: &io::Error) -> String {
+    match error.kind() {
+        io::ErrorKind::NotFound => "there is no such file".to_owned(),
+        kind => kind.to_string(),
+    }
+}
+
 /// A file that the document refers to. It has to be in the folder of the document, or below.
 fn referred_file(folder: &Path, name: &str, most: usize) -> Result<(PathBuf, String), String> {
     if name.contains("://") {
@@ -325,7 +333,7 @@ fn referred_file(folder: &Path, name: &str, most: usize) -> Result<(PathBuf, Str
     let folder = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
     let path = folder.join(name);
     let canonical =
-        |path: &Path| path.canonicalize().map_err(|error| format!("it cannot be read: {}", error.kind()));
+        |path: &Path| path.canonicalize().map_err(|error| format!("it cannot be read: {}", why(&error)));
     if !canonical(&path)?.starts_with(canonical(folder)?) {
         return Err("it is not in the folder of the document".to_owned());
     }

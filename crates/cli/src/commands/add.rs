@@ -50,7 +50,13 @@ pub fn run(args: &AddArgs) -> anyhow::Result<ExitCode> {
 }
 
 /// The document as the configuration at `path` names it: a file is relative to that, and to the current folder on the command line.
+///
+/// # Errors
+/// There is no such file.
 fn document(given: &str, path: &Path) -> anyhow::Result<String> {
+    if !given.contains("://") && !given.contains("${") && !Path::new(given).is_file() {
+        return Err(BadConfig(format!("--openapi {given}: there is no such file")).into());
+    }
     let is_here = path.parent().is_none_or(|folder| folder.as_os_str().is_empty() || folder == ".");
     if given.contains("://") || is_here {
         return Ok(given.to_owned());

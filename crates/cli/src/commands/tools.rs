@@ -49,9 +49,22 @@ pub async fn run(args: ToolsArgs) -> anyhow::Result<ExitCode> {
 async fn local(target: &TargetArgs) -> anyhow::Result<Option<Running>> {
     let config = match target {
         TargetArgs { url: Some(_), .. } => return Ok(None),
-        TargetArgs { config: None, mcp_config: None, .. } => demo::config(0),
         TargetArgs { config, mcp_config, .. } => {
-            Config::of(&ConfigArgs { config: config.clone(), mcp_config: mcp_config.clone() })?
+            let mut files = ConfigArgs { config: config.clone(), mcp_config: mcp_config.clone() };
+            if let Some(here) = files.or_here() {
+                errln!(
+                    "starting the apps of {} for this command; `--url` uses a running server",
+                    here.display()
+                );
+            }
+            if files.config.is_some() || files.mcp_config.is_some() {
+                Config::of(&files)?
+            } else {
+                errln!(
+                    "there is no gatewright.yaml in this folder: these are the sample apps of `gatewright demo`"
+                );
+                demo::config(0)
+            }
         }
     };
     let running = gateway::start(&config).await?;

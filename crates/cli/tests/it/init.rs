@@ -12,7 +12,7 @@ use std::{
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use crate::support::gatewright;
+use crate::{support::gatewright, terminal::Terminal};
 
 /// A home folder with an empty folder `work`, and files.
 fn home(files: &[(&str, &Value)]) -> TempDir {
@@ -177,6 +177,46 @@ fn servers_of_a_project_and_of_every_client_are_found_and_taken_once() {
 }
 
 #[test]
+fn a_user_at_a_terminal_chooses_servers_by_number_and_is_asked_before_a_file_is_overwritten() {
+    let server = |command: &str| json!({"command": command});
+    let servers = json!({"mcpServers": {"a": server("x"), "b": server("y"), "c": server("z")}});
+    let home = home(&[(".cursor/mcp.json", &servers)]);
+    let work = home.path().join("work");
+    let init = || Terminal::start(home.path(), &work, &["init"]);
+    let taken = || {
+        let value: Value = serde_saphyr::from_str(&written(home.path())).unwrap();
+        value["apps"].as_object().unwrap().keys().cloned().collect::<Vec<_>>().join(",")
+    };
+
+    let mut terminal = init();
+    let shown = terminal.until("numbers such as 1,3]");
+    assert!(shown.contains("Cursor (~/.cursor/mcp.json): a, b, c") && shown.contains("  2  b "), "{shown}");
+    terminal.types("1, 3");
+    let (code, text) = terminal.end();
+    assert!(code == 0 && text.contains("with 2 apps") && text.contains("gatewright serve"), "{text}");
+    assert_eq!(taken(), "a,c");
+
+    // No is no, and so is anything else.
+    for answer in ["n", ""] {
+        let mut terminal = init();
+        terminal.until("gatewright.yaml exists. Overwrite it? [y/N]");
+        terminal.types(answer);
+        let (code, text) = terminal.end();
+        assert!(code == 2 && text.contains("was not changed"), "{text}");
+        assert_eq!(taken(), "a,c");
+    }
+    for (answer, code, apps) in [("perhaps", 2, "a,c"), ("", 0, "a,b,c"), ("n", 0, "crm")] {
+        let mut terminal = init();
+        terminal.until("Overwrite it? [y/N]");
+        terminal.types("y");
+        terminal.until("numbers such as 1,3]");
+        terminal.types(answer);
+        let (ended, text) = terminal.end();
+        assert_eq!((ended, taken().as_str()), (code, apps), "{answer}: {text}");
+    }
+}
+
+#[test]
 fn servers_that_cannot_run_and_files_that_cannot_be_read_are_told_and_the_rest_is_written() {
     let home = home(&[(
         ".config/Code/User/mcp.json",
@@ -325,6 +365,7 @@ fn add_keeps_comments_and_order_and_writes_only_what_check_accepts() {
         (&["add", "no id", "--", "x"], "no id"),
         (&["add", "empty"], "gatewright add NAME -- npx"),
         (&["add", "bad", "--url", "ftp://x"], "`https://host/mcp`"),
+        (&["add", "bad", "--openapi", "api.yaml"], "api.yaml: there is no such file"),
         (&["add", "bad", "--url", "https://x.example", "--header", "nothing"], "`Name: value`"),
     ] {
         let output = run(home.path(), arguments);
@@ -343,6 +384,33 @@ fn add_keeps_comments_and_order_and_writes_only_what_check_accepts() {
     let said =
         succeeds(home.path(), &["add", "key", "--url", "https://x.example/mcp", "--header", "X-Key: k"]);
     assert!(said.contains("headers.X-Key is in the file as you typed it"), "{said}");
+}
+
+#[test]
+fn tools_takes_the_configuration_of_the_folder_and_says_which_apps_it_starts() {
+    let home = home(&[]);
+    let listed = || {
+        let output = run(home.path(), &["tools", "list"]);
+        assert!(output.status.success(), "{}", said(&output));
+        let apps = String::from_utf8_lossy(&output.stdout).contains("billing:invoices_list");
+        (apps, String::from_utf8_lossy(&output.stderr).into_owned())
+    };
+    let (has_billing, notes) = listed();
+    assert!(has_billing && notes.contains("the sample apps of `gatewright demo`"), "{notes}");
+    succeeds(home.path(), &["init"]);
+    let (has_billing, notes) = listed();
+    assert!(!has_billing && notes.contains("starting the apps of gatewright.yaml"), "{notes}");
+}
+
+#[test]
+fn what_a_check_finds_is_not_logged_as_well() {
+    let home = home(&[]);
+    succeeds(home.path(), &["init"]);
+    succeeds(home.path(), &["add", "gone", "--", "/nonexistent/server"]);
+    let output = run(home.path(), &["check", "--live"]);
+    let text = said(&output);
+    assert!(output.status.code() == Some(2) && text.contains("apps.gone: is down"), "{text}");
+    assert!(!text.contains("WARN"), "{text}");
 }
 
 #[test]
