@@ -302,7 +302,7 @@ impl Registry {
 
     async fn follow(self: Arc<Self>, entry: AppEntry, mut heard: Heard) {
         // It may have failed before anybody followed it. One that was taken out already ends on purpose.
-        if self.snapshot.load().apps.iter().any(|app| Arc::ptr_eq(&app.app, &entry.app)) {
+        if self.lock().iter().any(|app| Arc::ptr_eq(&app.app, &entry.app)) {
             heard.log_health(&entry);
         }
         loop {

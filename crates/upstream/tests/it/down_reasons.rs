@@ -6,7 +6,7 @@ use std::{
     time::Duration,
 };
 
-use gatewright_core::{App as _, AppHealth, DownReason};
+use gatewright_core::{App as _, AppHealth, AppOptions, DownReason, Registry, ToolNames};
 use gatewright_upstream::{UpstreamApp, UpstreamConfig};
 use serde_json::{Value, json};
 use tokio::{
@@ -198,11 +198,31 @@ async fn an_address_with_secrets_is_told_to_nobody_when_a_call_fails() {
 }
 
 #[tokio::test]
+async fn an_app_that_is_down_because_the_gateway_stops_is_not_logged() {
+    for stops in [true, false] {
+        let (log, _guard) = log();
+        let registry = Registry::new(ToolNames::Colon);
+        let app = UpstreamApp::start("a", server(&["--exit-at-once"]), environment());
+        assert!(is_down(&app.wait_ready(LONG).await));
+        registry.add("a", app, AppOptions::default());
+        // Stopped before anybody followed the app, or after.
+        while !stops && !String::from_utf8_lossy(&log.lock().unwrap()).contains("app is down") {
+            tokio::task::yield_now().await;
+        }
+        registry.shutdown().await;
+        let log = String::from_utf8_lossy(&log.lock().unwrap()).into_owned();
+        assert_eq!(log.contains("app is down"), !stops, "{log}");
+    }
+}
+
+#[tokio::test]
 async fn callers_do_not_get_the_standard_error_of_a_server_and_operators_do() {
     let (log, _guard) = log();
     let bench = Bench::new();
-    let ended = bench.start("a", server(&["--exit-at-once"]));
+    let ended = UpstreamApp::start("a", server(&["--exit-at-once"]), environment());
     let AppHealth::Down(why) = until(&ended, is_down).await else { unreachable!("it is down") };
+    // One that is down already is logged on this thread.
+    bench.registry.add("a", ended, AppOptions::default());
     assert!(
         why.to_string().ends_with(" (exit status: 3)") && !why.to_string().contains("database"),
         "{why:?}"
