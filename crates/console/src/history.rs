@@ -168,6 +168,7 @@ fn bounded(execution: &Execution) -> Execution {
         script: execution.script,
         arguments: None,
         more_calls: execution.more_calls + execution.calls.len() - calls.len(),
+        exchanges: Vec::new(),
         calls,
         trace: execution.trace.as_ref().map(|trace| TraceContext { state: None, ..trace.clone() }),
         arrival: Arrival::default(),
@@ -231,6 +232,7 @@ mod tests {
             arguments: None,
             calls: (0..calls).map(call).collect(),
             more_calls: 0,
+            exchanges: Vec::new(),
             trace: None,
             arrival: Arrival::default(),
         }

@@ -252,6 +252,7 @@ mod tests {
             arguments: None,
             calls: vec![call],
             more_calls: 0,
+            exchanges: Vec::new(),
             trace: None,
             arrival: Arrival::default(),
         }

@@ -165,6 +165,7 @@ fn execution(call: &Call) -> Execution {
         arguments: None,
         calls: call.inner.iter().map(inner).collect(),
         more_calls: call.more,
+        exchanges: Vec::new(),
         trace: None,
         arrival: Arrival::default(),
     }

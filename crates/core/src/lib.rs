@@ -97,8 +97,8 @@ pub use network::{
     BodyTimeout, CountedNetwork, HOP_BY_HOP, Network, caller_address, counted_networks, proxied_over_https,
 };
 pub use observe::{
-    Arrival, CallRecord, CallerAddress, Ending, Execution, MOST_CALLS, NetworkTransport, Observer, Operation,
-    ScriptFacts, Subject, Trail,
+    Arrival, CallRecord, CallerAddress, Ending, ExchangeNote, Execution, HttpExchange, HttpTrail, MOST_CALLS,
+    NetworkTransport, Observer, Operation, ScriptFacts, Subject, Trail,
 };
 pub use pace::Rereads;
 pub use paging::{PageGate, Paginate};

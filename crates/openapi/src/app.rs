@@ -1,16 +1,19 @@
 //! [`OpenapiApp`]: an app whose tools are the operations of an OpenAPI document.
 //!
 //! The document is read in the background, and again when it changes; the last good one stays in use. `loading` reads it, `call` makes
-//! the requests.
+//! the requests, those that check the health of the API among them.
 
 #![expect(deprecated, reason = "the older era still has logging, which SEP-2577 marks as deprecated")]
 
-use std::{sync::Arc, time::Duration};
+use std::{
+    sync::{Arc, Mutex, PoisonError},
+    time::Duration,
+};
 
 use arc_swap::ArcSwapOption;
 use gatewright_core::{
     AnswerRoom, App, AppEvent, AppFuture, AppHealth, CallContext, Catalog, CatalogLink, DownReason,
-    NetworkTransport, Paginate, Paging, Permit, ask_to_sign_in,
+    HttpTrail, NetworkTransport, Paginate, Paging, Permit, ask_to_sign_in,
 };
 use rmcp::{
     ErrorData,
@@ -20,7 +23,7 @@ use rmcp::{
         ReadResourceRequestParams, ReadResourceResponse, UpdateTaskParams,
     },
 };
-use tokio::sync::broadcast;
+use tokio::sync::{Notify, broadcast};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use crate::{
@@ -34,6 +37,10 @@ use crate::{
 const FILE_EVERY: Duration = Duration::from_millis(500);
 /// Waits before another try for a document that was never read.
 const FIRST_RETRY: Duration = Duration::from_secs(1);
+/// Wait before a health check that failed is repeated.
+const REPEAT_CHECK: Duration = Duration::from_millis(500);
+/// Time between two looks at an API that did not answer, without a check of its own.
+const LOOK_EVERY: Duration = Duration::from_secs(5);
 
 /// An HTTP API with an OpenAPI document, as an [`App`].
 ///
@@ -51,8 +58,20 @@ struct Shared {
     /// Keeps the tokens of users.
     users: Option<Arc<dyn UserSignIn>>,
     loaded: ArcSwapOption<Loaded>,
+    /// The document is in use for the first time.
+    published: Notify,
+    problems: Mutex<Problems>,
     stop: CancellationToken,
     tasks: TaskTracker,
+}
+
+/// Why an app whose document was read is down.
+#[derive(Debug, Default)]
+struct Problems {
+    /// The document and the configuration do not go together.
+    document: Option<String>,
+    /// The API is not healthy.
+    health: Option<String>,
 }
 
 impl OpenapiApp {
@@ -85,13 +104,19 @@ impl OpenapiApp {
             api: ArcSwapOption::new(api.clone()),
             users,
             loaded: ArcSwapOption::empty(),
+            published: Notify::new(),
+            problems: Mutex::default(),
             stop: CancellationToken::new(),
             tasks: TaskTracker::new(),
         });
         if let Some(api) = api {
-            let following = shared.clone().follow(Loader::new(api));
+            let following = shared.clone().follow(Loader::new(api.clone()));
+            let checking = shared.clone().check_health(api);
             let stop = shared.stop.clone();
-            shared.tasks.spawn(async move { stop.run_until_cancelled(following).await });
+            shared.tasks.spawn(async move {
+                let both = async { tokio::join!(following, checking) };
+                stop.run_until_cancelled(both).await
+            });
         }
         Arc::new(Self { shared })
     }
@@ -180,16 +205,72 @@ impl Shared {
     fn publish(&self, loaded: Loaded) {
         let catalog = loaded.catalog();
         tracing::info!(app.id = %self.id, tools = catalog.tools.len(), "read the OpenAPI document of an app");
-        let mut is_usable = loaded.problem();
+        let mut problem = loaded.problem();
         if let (Some(users), Some(sign_in)) = (&self.users, &loaded.sign_in)
-            && let Err(problem) = users.serve(&self.id, sign_in.clone())
+            && let Err(why) = users.serve(&self.id, sign_in.clone())
         {
-            is_usable = Some(problem);
+            problem = Some(why);
         }
         self.loaded.store(Some(Arc::new(loaded)));
-        match is_usable {
-            Some(problem) => self.link.down(problem),
+        self.change(|problems| problems.document = problem, catalog);
+        self.published.notify_one();
+    }
+
+    /// Changes what is known of problems, and says whether the app is up.
+    fn change(&self, change: impl FnOnce(&mut Problems), catalog: Catalog) {
+        let mut problems = self.problems.lock().unwrap_or_else(PoisonError::into_inner);
+        change(&mut problems);
+        match problems.document.as_ref().or(problems.health.as_ref()) {
+            Some(problem) => self.link.down(problem.clone()),
             None => self.link.up(catalog),
+        }
+    }
+
+    /// Checks the health of the API: from time to time if it has a path for that, or after calls that did not reach it.
+    async fn check_health(self: Arc<Self>, api: Arc<HttpApi>) {
+        let check = api.config().health.as_ref();
+        let path = check.map(|check| check.path.as_str());
+        let mut is_down = false;
+        loop {
+            let wait = match check {
+                Some(check) => Some(check.interval),
+                None => is_down.then_some(LOOK_EVERY),
+            };
+            let next = async {
+                match wait {
+                    Some(wait) => tokio::time::sleep(wait).await,
+                    None => std::future::pending().await,
+                }
+            };
+            tokio::select! {
+                () = next => {}
+                () = self.published.notified(), if check.is_some() => {}
+                () = api.last_calls.doubtful() => {}
+            }
+            let loaded = self.loaded.load_full();
+            let Some((server, loaded)) =
+                loaded.as_ref().and_then(|loaded| Some((loaded.server.as_ref()?, loaded)))
+            else {
+                continue;
+            };
+            let mut health = api.check_health(server, path).await;
+            if health.is_err() && !is_down {
+                tokio::time::sleep(REPEAT_CHECK).await;
+                health = api.check_health(server, path).await;
+            }
+            if health.is_err() == is_down {
+                continue;
+            }
+            is_down = !is_down;
+            match &health {
+                Ok(()) => tracing::info!(app.id = %self.id, "the API of an app is healthy again"),
+                Err(problem) => {
+                    tracing::warn!(app.id = %self.id, "the API of an app is not healthy: {problem}");
+                }
+            }
+            // The document may have been replaced meanwhile.
+            let catalog = self.loaded.load_full().map_or_else(|| loaded.catalog(), |loaded| loaded.catalog());
+            self.change(|problems| problems.health = health.err(), catalog);
         }
     }
 }
@@ -255,7 +336,9 @@ impl App for OpenapiApp {
             });
             let surroundings = &loaded.surroundings;
             let paginate = request.extensions.get::<Paginate>().cloned();
-            let call = OperationCall { operation, surroundings, arguments, user, paginate, room, reporter };
+            let trail = HttpTrail::of(request, || operation.path_template().into());
+            let call =
+                OperationCall { operation, surroundings, arguments, user, paginate, room, reporter, trail };
             // The invoker keeps the time of the call.
             match api.call(call).await {
                 Called::Done(result) => Ok(result.into()),

@@ -28,6 +28,25 @@ pub enum DocumentPlace {
     Url(Url),
 }
 
+/// A request that tells the health of an API.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+pub struct HealthCheck {
+    /// Path below the address of the API, such as `/health`. It is asked with `GET`, `headers` and the client certificate, without other
+    /// credentials, and has to answer with a status of success (2xx) within 10 s.
+    pub path: String,
+    /// Time between two checks, at least 1 s. Default 15 s.
+    #[serde(with = "humantime_serde")]
+    #[schemars(with = "String")]
+    pub interval: Duration,
+}
+
+impl Default for HealthCheck {
+    fn default() -> Self {
+        Self { path: String::new(), interval: Duration::from_secs(15) }
+    }
+}
+
 /// An app made of an OpenAPI document.
 #[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
@@ -65,6 +84,10 @@ pub struct OpenapiConfig {
     pub max_document_bytes: usize,
     /// Calls open at the API at one time, at least 1. Default 64. More wait.
     pub max_concurrency: usize,
+    /// Checks the health of the API from time to time. An app whose check fails twice in a row is down, and its tools are gone, until one
+    /// succeeds. Without it, an app is down once three calls in a row and a request to the address of the API got no answer at all, until there is
+    /// an answer.
+    pub health: Option<HealthCheck>,
     /// Times that a request is sent again: after 429 and 503 if its method is idempotent, and after a failed connection. 0 to 10. Default 2.
     #[schemars(range(min = 0, max = 10))]
     pub max_retries: u32,
@@ -91,6 +114,7 @@ impl Default for OpenapiConfig {
             max_response_bytes: 10 * 1024 * 1024,
             max_document_bytes: 32 * 1024 * 1024,
             max_concurrency: 64,
+            health: None,
             max_retries: 2,
             refresh: Duration::from_secs(5 * 60),
         }
@@ -188,6 +212,18 @@ impl OpenapiConfig {
             ),
             ("maxRetries", self.max_retries <= 10, "`maxRetries` must be 0 to 10"),
             ("refresh", self.refresh >= second, "`refresh` must be at least 1s"),
+            (
+                "health.interval",
+                self.health.as_ref().is_none_or(|health| health.interval >= second),
+                "`interval` must be at least 1s",
+            ),
+            (
+                "health.path",
+                self.health.as_ref().is_none_or(|health| {
+                    health.path.starts_with('/') && !health.path.contains(['?', '#', '\\', '{'])
+                }),
+                "`path` must begin with `/` and have no query",
+            ),
         ];
         let bad = checks.into_iter().filter(|(_, fits, _)| !fits);
         bad.map(|(path, _, problem)| InvalidField::new(path, problem)).collect()
@@ -301,6 +337,7 @@ mod tests {
             "auth": {"key": {"type": "apiKey", "value": "a\nb"}},
             "maxRetries": 11,
             "refresh": "0s",
+            "health": {"path": "up?key=1", "interval": "0s"},
         }));
         let paths: Vec<&str> = bad.iter().map(|problem| problem.split(": ").next().unwrap()).collect();
         assert_eq!(
@@ -308,6 +345,8 @@ mod tests {
             [
                 "maxRetries",
                 "refresh",
+                "health.interval",
+                "health.path",
                 "openapi",
                 "baseUrl",
                 "headers",

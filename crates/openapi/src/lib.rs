@@ -18,7 +18,8 @@ mod sign_in;
 pub use app::OpenapiApp;
 pub use call::{Called, HttpApi, OperationCall, Reporter, Surroundings};
 pub use config::{
-    ApiAuth, ApiKeyPlace, ClientCredentials, Credential, DocumentPlace, OpenapiConfig, UserAuthorization,
+    ApiAuth, ApiKeyPlace, ClientCredentials, Credential, DocumentPlace, HealthCheck, OpenapiConfig,
+    UserAuthorization,
 };
 pub use document::{Document, DocumentError, DocumentOptions, Finding, Selector, read};
 pub use loading::{DocumentReport, check};

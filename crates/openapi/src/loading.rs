@@ -35,6 +35,8 @@ pub(crate) struct Loaded {
     document: Document,
     by_tool: HashMap<Arc<str>, Arc<Operation>>,
     pub(crate) surroundings: Surroundings,
+    /// The server of the first operation that has one.
+    pub(crate) server: Option<Url>,
     /// The sign-in of users, if the API is called on behalf of them.
     pub(crate) sign_in: Option<ApiSignIn>,
     /// Fields of the configuration that do not fit the document.
@@ -76,7 +78,7 @@ impl Loaded {
                 None
             }
         };
-        Self { sign_in, by_tool, surroundings, misfits, without_server, document }
+        Self { sign_in, by_tool, surroundings, server, misfits, without_server, document }
     }
 
     /// The operation behind a tool.

@@ -1,5 +1,9 @@
 //! OpenAPI apps, served by the binary in front of an API on loopback.
 
+mod health;
+mod hostile;
+mod options;
+
 use std::{
     fs,
     path::Path,

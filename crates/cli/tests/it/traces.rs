@@ -1,5 +1,7 @@
 //! Traces of the real binary: between a client that names its span, a server behind that hears of its own, and a collector.
 
+mod http_requests;
+
 use std::{
     collections::HashMap,
     sync::{Arc, Mutex},

@@ -181,6 +181,7 @@ pub fn execution(name: &str) -> Execution {
         arguments: None,
         calls: Vec::new(),
         more_calls: 0,
+        exchanges: Vec::new(),
         trace: None,
         arrival: Arrival::default(),
     }

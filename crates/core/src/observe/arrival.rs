@@ -69,8 +69,12 @@ impl Arrival {
 /// The place of a request in the trace that it names, or in a new one.
 pub(super) fn place(context: &RequestContext<RoleServer>) -> TraceContext {
     let parts = context.extensions.get::<http::request::Parts>();
-    let of_message = |name: &str| context.meta.0.get(name).and_then(|value| value.as_str());
     let header = |name: &str| parts.and_then(|parts| parts.headers.get(name)?.to_str().ok());
-    let message = (of_message(TRACEPARENT), of_message(TRACESTATE));
+    let message = (of_message(context, TRACEPARENT), of_message(context, TRACESTATE));
     TraceContext::of(Incoming { message, http: (header(TRACEPARENT), header(TRACESTATE)) })
+}
+
+/// A text in `_meta` of a request.
+pub(super) fn of_message<'c>(context: &'c RequestContext<RoleServer>, name: &str) -> Option<&'c str> {
+    context.meta.0.get(name)?.as_str()
 }

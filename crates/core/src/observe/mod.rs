@@ -5,6 +5,7 @@
 
 mod arrival;
 mod ending;
+mod exchange;
 mod operation;
 mod trail;
 mod watch;
@@ -19,6 +20,7 @@ use rmcp::model::JsonObject;
 
 pub use arrival::{Arrival, CallerAddress, NetworkTransport};
 pub use ending::Ending;
+pub use exchange::{ExchangeNote, HttpExchange, HttpTrail};
 pub(crate) use operation::OperationWatch;
 pub use operation::{Operation, Subject};
 pub use trail::Trail;
@@ -28,6 +30,8 @@ use crate::{Principal, TraceContext};
 
 /// Calls kept of one execution; more are only counted.
 pub const MOST_CALLS: usize = 1_000;
+/// HTTP requests kept of one execution.
+const MOST_EXCHANGES: usize = 1_000;
 
 /// Watches. Called once a request is over, on the request's task and before its answer leaves: it must not block.
 pub trait Observer: Send + Sync + 'static {
@@ -145,6 +149,8 @@ pub struct Execution {
     pub calls: Vec<CallRecord>,
     /// Calls that were left out.
     pub more_calls: usize,
+    /// HTTP requests of the calls in the order they ended, if the trace is recorded: at most 1,000.
+    pub exchanges: Vec<HttpExchange>,
     /// Its place in a trace, when traces are wanted.
     pub trace: Option<TraceContext>,
     /// Transport details, if its trace is recorded.

@@ -7,7 +7,7 @@ use std::{
 
 use rmcp::model::{CallToolResponse, JsonObject};
 
-use super::{CallRecord, Ending, MOST_CALLS, NetworkTransport, ending::ended};
+use super::{CallRecord, Ending, HttpExchange, MOST_CALLS, MOST_EXCHANGES, NetworkTransport, ending::ended};
 use crate::TraceContext;
 
 /// Calls of an execution under way. The gateway puts it on the request's extensions.
@@ -19,11 +19,17 @@ struct TrailInner {
     began: Instant,
     trace: Option<TraceContext>,
     calls: Mutex<(Vec<CallRecord>, usize)>,
+    exchanges: Mutex<Vec<HttpExchange>>,
 }
 
 impl Trail {
     pub(super) fn new(trace: Option<TraceContext>) -> Self {
-        Self(Arc::new(TrailInner { began: Instant::now(), trace, calls: Mutex::default() }))
+        Self(Arc::new(TrailInner {
+            began: Instant::now(),
+            trace,
+            calls: Mutex::default(),
+            exchanges: Mutex::default(),
+        }))
     }
 
     /// Time since the beginning.
@@ -34,6 +40,24 @@ impl Trail {
     /// The calls that ended so far, and the number of those left out.
     pub(super) fn take(&self) -> (Vec<CallRecord>, usize) {
         std::mem::take(&mut *self.0.calls.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// The HTTP requests that ended so far.
+    pub(super) fn take_exchanges(&self) -> Vec<HttpExchange> {
+        std::mem::take(&mut *self.0.exchanges.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Returns `true` when traces are wanted.
+    pub(super) fn is_traced(&self) -> bool {
+        self.0.trace.is_some()
+    }
+
+    /// Notes an HTTP request, unless there are too many.
+    pub(super) fn note(&self, exchange: HttpExchange) {
+        let mut exchanges = self.0.exchanges.lock().unwrap_or_else(PoisonError::into_inner);
+        if exchanges.len() < MOST_EXCHANGES {
+            exchanges.push(exchange);
+        }
     }
 
     /// Begins to note a call.

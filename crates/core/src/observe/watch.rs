@@ -63,6 +63,7 @@ impl ExecutionWatch {
             arguments: begun.arguments.filter(|_| observers.arguments).cloned(),
             calls: Vec::new(),
             more_calls: 0,
+            exchanges: Vec::new(),
             trace: trace.clone(),
             arrival: if has_arrival { Arrival::of(context) } else { Arrival::default() },
         };
@@ -93,6 +94,7 @@ impl Drop for ExecutionWatch {
         let Some(mut execution) = self.execution.take() else { return };
         execution.duration = self.trail.elapsed();
         (execution.calls, execution.more_calls) = self.trail.take();
+        execution.exchanges = self.trail.take_exchanges();
         for observer in self.observers.all.iter() {
             observer.finished(&execution);
         }

@@ -51,7 +51,8 @@ impl HttpApi {
         headers.extend(known.etag.clone().map(|etag| (IF_NONE_MATCH, etag)));
         headers.extend(known.modified.clone().map(|modified| (IF_MODIFIED_SINCE, modified)));
         let method = Method::GET;
-        let request = Outgoing { method, url: url.clone(), headers, body: None, shows_certificate: false };
+        let url = url.clone();
+        let request = Outgoing { method, url, headers, body: None, shows_certificate: false, trail: None };
         let until = Instant::now() + self.config.connect_timeout;
         let retries = Retries { most: 1, is_idempotent: true, until };
         let fetching = async {

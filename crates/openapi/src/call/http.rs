@@ -5,10 +5,14 @@ use std::{
     time::{Duration, Instant, SystemTime},
 };
 
-use gatewright_core::{AddressError, AddressFilter};
+use arc_swap::ArcSwap;
+use gatewright_core::{AddressError, AddressFilter, ConnectionThread, ExchangeNote, HttpTrail};
 use http::{
     HeaderMap, HeaderValue, Method, StatusCode,
-    header::{ACCEPT, ACCEPT_LANGUAGE, CONTENT_ENCODING, CONTENT_TYPE, LOCATION, RETRY_AFTER, USER_AGENT},
+    header::{
+        ACCEPT, ACCEPT_LANGUAGE, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, LOCATION, RETRY_AFTER,
+        TRANSFER_ENCODING, USER_AGENT,
+    },
 };
 use reqwest::{
     Identity, Response,
@@ -39,6 +43,8 @@ pub(crate) struct Outgoing {
     pub(crate) body: Option<Vec<u8>>,
     /// The server may ask for the client certificate.
     pub(crate) shows_certificate: bool,
+    /// Notes the request.
+    pub(crate) trail: Option<HttpTrail>,
 }
 
 /// The limits on sending a request again.
@@ -77,8 +83,38 @@ pub(crate) struct HttpClient {
 
 #[derive(Debug, Clone)]
 struct Filter {
-    client: reqwest::Client,
+    client: Arc<ArcSwap<reqwest::Client>>,
+    connections: ConnectionThread,
     filter: AddressFilter,
+    connect_timeout: Duration,
+    identity: Option<Identity>,
+}
+
+/// A client that follows no redirects and resolves names by `filter`.
+fn client(
+    filter: &AddressFilter,
+    connect_timeout: Duration,
+    identity: Option<&Identity>,
+) -> Result<reqwest::Client, String> {
+    let resolver = Arc::new(Filtered(filter.clone()));
+    let builder = || {
+        let builder = match identity {
+            Some(identity) => reqwest::Client::builder().identity(identity.clone()),
+            None => reqwest::Client::builder(),
+        };
+        builder
+            .dns_resolver(resolver.clone())
+            .redirect(redirect::Policy::none())
+            .no_proxy()
+            .connect_timeout(connect_timeout)
+            .pool_max_idle_per_host(IDLE_CONNECTIONS)
+            .pool_idle_timeout(IDLE)
+            .tcp_nodelay(true)
+            .user_agent(NAME)
+    };
+    // Small images have no CA certificates. What does not ask an https host works all the same.
+    let client = builder().build().or_else(|_| builder().tls_certs_only([]).build());
+    client.map_err(|error| error.without_url().to_string())
 }
 
 impl Filter {
@@ -86,38 +122,65 @@ impl Filter {
         allow_private: bool,
         connect_timeout: Duration,
         identity: Option<&Identity>,
+        connections: &ConnectionThread,
     ) -> Result<Self, String> {
         let filter = AddressFilter::new(allow_private);
-        let resolver = Arc::new(Filtered(filter.clone()));
-        let builder = || {
-            let builder = match identity {
-                Some(identity) => reqwest::Client::builder().identity(identity.clone()),
-                None => reqwest::Client::builder(),
-            };
-            builder
-                .dns_resolver(resolver.clone())
-                .redirect(redirect::Policy::none())
-                .no_proxy()
-                .connect_timeout(connect_timeout)
-                .pool_max_idle_per_host(IDLE_CONNECTIONS)
-                .pool_idle_timeout(IDLE)
-                .tcp_nodelay(true)
-                .user_agent(NAME)
-        };
-        // Small images have no CA certificates. What does not ask an https host works all the same.
-        let client = builder().build().or_else(|_| builder().tls_certs_only([]).build());
-        Ok(Self { client: client.map_err(|error| error.without_url().to_string())?, filter })
+        let client = client(&filter, connect_timeout, identity)?;
+        let client = Arc::new(ArcSwap::from_pointee(client));
+        let (connections, identity) = (connections.clone(), identity.cloned());
+        Ok(Self { client, connections, filter, connect_timeout, identity })
     }
 
-    async fn send(&self, request: &Outgoing) -> Result<Response, SendError> {
+    /// Sends no other request over the connections that are open now.
+    fn leave_connections(&self) {
+        if let Ok(client) = client(&self.filter, self.connect_timeout, self.identity.as_ref()) {
+            self.client.store(Arc::new(client));
+        }
+    }
+
+    /// Sends a request, for which `sent` requests were sent before.
+    async fn send(&self, request: &Outgoing, sent: &mut u32) -> Result<Response, SendError> {
         self.filter.check(&request.url).await.map_err(SendError::Address)?;
-        let mut sending =
-            self.client.request(request.method.clone(), request.url.clone()).headers(request.headers.clone());
+        let mut headers = request.headers.clone();
+        let note = request.trail.as_ref().map(|trail| {
+            let host = request.url.host_str().unwrap_or_default();
+            trail.begin(&request.method, host, request.url.port_or_known_default(), *sent)
+        });
+        *sent += 1;
+        for (name, value) in note.iter().flat_map(ExchangeNote::headers) {
+            if let (false, Ok(value)) = (headers.contains_key(name), HeaderValue::try_from(value)) {
+                headers.insert(name, value);
+            }
+        }
+        let client = self.client.load_full();
+        let mut sending = client.request(request.method.clone(), request.url.clone()).headers(headers);
         if let Some(body) = &request.body {
             sending = sending.body(body.clone());
         }
-        sending.send().await.map_err(|error| SendError::Connection(error.without_url()))
+        let sending = sending.send();
+        let answer = self.connections.drive(sending).await;
+        if let Some(note) = note {
+            note.end(match &answer {
+                Ok(response) => Ok(response.status().as_u16()),
+                Err(error) if error.is_connect() => Err("connect"),
+                Err(error) if error.is_timeout() => Err("timeout"),
+                Err(_) => Err("connection"),
+            });
+        }
+        // The rest would be taken for the response of another request.
+        if answer.as_ref().is_ok_and(has_forbidden_body) {
+            self.leave_connections();
+        }
+        answer.map_err(|error| SendError::Connection(error.without_url()))
     }
+}
+
+/// Returns `true` for a response without content (204) that announces some all the same, which no client reads (RFC 9110 §8.6).
+fn has_forbidden_body(response: &Response) -> bool {
+    let headers = response.headers();
+    let length = headers.get(CONTENT_LENGTH).map(HeaderValue::as_bytes);
+    let announces = length.is_some_and(|length| length != b"0") || headers.contains_key(TRANSFER_ENCODING);
+    response.status() == StatusCode::NO_CONTENT && announces
 }
 
 #[derive(Debug)]
@@ -159,18 +222,21 @@ impl HttpClient {
         connect_timeout: Duration,
         identity: Option<&Identity>,
     ) -> Result<Self, String> {
-        let certified = identity.map(|_| Filter::new(allow_private, connect_timeout, identity));
+        let connections =
+            ConnectionThread::start().map_err(|error| format!("a thread cannot be started: {error}"))?;
+        let filter =
+            |allow_private, identity| Filter::new(allow_private, connect_timeout, identity, &connections);
         Ok(Self {
-            own: Filter::new(allow_private, connect_timeout, None)?,
-            certified: certified.transpose()?,
-            elsewhere: Filter::new(false, connect_timeout, None)?,
+            own: filter(allow_private, None)?,
+            certified: identity.map(|identity| filter(allow_private, Some(identity))).transpose()?,
+            elsewhere: filter(false, None)?,
         })
     }
 
     /// Sends a request to a server that the operator chose.
-    async fn send_own(&self, request: &Outgoing) -> Result<Response, SendError> {
+    async fn send_own(&self, request: &Outgoing, sent: &mut u32) -> Result<Response, SendError> {
         let filter = self.certified.as_ref().filter(|_| request.shows_certificate);
-        filter.unwrap_or(&self.own).send(request).await
+        filter.unwrap_or(&self.own).send(request, sent).await
     }
 
     /// Sends a request without following redirects.
@@ -178,7 +244,7 @@ impl HttpClient {
     /// # Errors
     /// The address is refused, or there is no answer.
     pub(crate) async fn send_once(&self, request: &Outgoing) -> Result<Response, CallError> {
-        Ok(self.send_own(request).await?)
+        Ok(self.send_own(request, &mut 0).await?)
     }
 
     /// Sends a request, follows redirects, and sends it again where that may help.
@@ -186,9 +252,9 @@ impl HttpClient {
     /// # Errors
     /// The address is refused, there is no answer, or redirects do not end.
     pub(crate) async fn send(&self, request: &Outgoing, retries: Retries) -> Result<Response, CallError> {
-        let mut attempt = 0;
+        let (mut attempt, mut sent) = (0, 0);
         loop {
-            let answer = self.follow(request).await;
+            let answer = self.follow(request, &mut sent).await;
             let asked = match &answer {
                 Ok(response) if is_busy(response.status()) && retries.is_idempotent => {
                     retry_after(response.headers())
@@ -206,14 +272,14 @@ impl HttpClient {
         }
     }
 
-    async fn follow(&self, request: &Outgoing) -> Result<Response, SendError> {
-        let response = self.send_own(request).await?;
+    async fn follow(&self, request: &Outgoing, sent: &mut u32) -> Result<Response, SendError> {
+        let response = self.send_own(request, sent).await?;
         let Some(mut next) = redirected(request, &response)? else { return Ok(response) };
         for _ in 1..MOST_REDIRECTS {
             let is_own = next.url.origin() == request.url.origin();
             let response = match is_own {
-                true => self.send_own(&next).await?,
-                false => self.elsewhere.send(&next).await?,
+                true => self.send_own(&next, sent).await?,
+                false => self.elsewhere.send(&next, sent).await?,
             };
             match redirected(&next, &response)? {
                 Some(after) => next = after,
@@ -269,7 +335,9 @@ fn next(
         headers.remove(CONTENT_TYPE);
     }
     let shows_certificate = is_own && request.shows_certificate;
-    Ok(Some(Outgoing { method, url, headers, body, shows_certificate }))
+    // Others hear of no trace.
+    let trail = request.trail.clone().filter(|_| is_own);
+    Ok(Some(Outgoing { method, url, headers, body, shows_certificate, trail }))
 }
 
 fn is_busy(status: StatusCode) -> bool {
@@ -355,6 +423,7 @@ mod tests {
             headers,
             body: Some(b"x".to_vec()),
             shows_certificate: false,
+            trail: None,
         }
     }
 

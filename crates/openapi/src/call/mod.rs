@@ -14,6 +14,7 @@ mod failure;
 mod fetch;
 mod fields;
 mod form;
+mod health;
 mod http;
 mod items;
 mod link;
@@ -32,7 +33,9 @@ use ::http::{
     HeaderMap, HeaderName, HeaderValue, StatusCode,
     header::{ACCEPT, ACCEPT_ENCODING, AUTHORIZATION, CONTENT_LENGTH, CONTENT_TYPE, COOKIE, HOST},
 };
-use gatewright_core::{AnswerRoom, BearerToken, HOP_BY_HOP, InvalidField, Paginate, Paging, Secret};
+use gatewright_core::{
+    AnswerRoom, BearerToken, HOP_BY_HOP, HttpTrail, InvalidField, Paginate, Paging, Secret,
+};
 use reqwest::Response;
 use rmcp::model::{CallToolResult, JsonObject};
 use tokio::sync::{Semaphore, SemaphorePermit};
@@ -44,6 +47,7 @@ use self::{
     bounded::{BoundedText, Limit},
     credentials::{Issuers, NeededToken},
     failure::CallError,
+    health::LastCalls,
     http::{HttpClient, Outgoing, Retries},
     names::{FieldWriter, TakenNames},
     pages::PageParameters,
@@ -103,6 +107,8 @@ pub struct OperationCall<'c> {
     pub room: Option<AnswerRoom>,
     /// Hears of items of an answer as they arrive.
     pub reporter: Reporter<'c>,
+    /// Notes the requests, if the call is traced.
+    pub trail: Option<HttpTrail>,
 }
 
 /// Outcome of a call.
@@ -146,6 +152,7 @@ pub struct HttpApi {
     tokens: Tokens,
     redactor: Redactor,
     places: Semaphore,
+    pub(crate) last_calls: LastCalls,
 }
 
 impl HttpApi {
@@ -167,6 +174,7 @@ impl HttpApi {
             places: Semaphore::new(config.max_concurrency),
             http,
             tokens: Tokens::default(),
+            last_calls: LastCalls::default(),
             redactor,
             config,
         })
@@ -186,6 +194,11 @@ impl HttpApi {
             Some(paginate) => self.collect(&call, &paginate, &mut memory, until).await,
             None => self.call_once(&call, &mut memory, until).await,
         };
+        match &called {
+            Ok(_) | Err(CallError::TooLarge(_) | CallError::BadAnswer(_)) => self.last_calls.reached(),
+            Err(CallError::Unreachable(_)) => self.last_calls.missed(),
+            Err(_) => {}
+        }
         match called {
             Ok(result) => Called::Done(result),
             Err(CallError::SignIn(scopes)) => Called::SignIn(scopes),
@@ -246,7 +259,8 @@ impl HttpApi {
         let body = body.map(|body| body.bytes);
         let shows_certificate = applied.certificate;
         let method = operation.method.clone();
-        let request = Outgoing { method, url, headers, body, shows_certificate };
+        let trail = call.trail.clone();
+        let request = Outgoing { method, url, headers, body, shows_certificate, trail };
         Ok(Prepared { request, base, token: applied.token, query: applied.query })
     }
 

@@ -123,6 +123,7 @@ async fn fetch(http: &HttpClient, request: &TokenRequest, redactor: &Redactor) -
         headers,
         body: Some(body.into_bytes()),
         shows_certificate: false,
+        trail: None,
     };
     let failed = |why: String| CallError::NoToken(why);
     let response = http.send_once(&outgoing).await.map_err(|error| failed(error.to_string()))?;

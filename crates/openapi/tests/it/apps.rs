@@ -11,7 +11,7 @@ use tokio::{
     sync::mpsc,
 };
 
-use crate::mock::{Mock, auth, json_reply, raw};
+use crate::mock::{Mock, auth, json_reply, raw, reply};
 
 fn document(server: &Value) -> Value {
     json!({"openapi": "3.1.0", "servers": [server], "paths": {"/a": {"get": {"operationId": "a"}}}})
@@ -43,6 +43,43 @@ async fn a_document_whose_server_variables_multiply_does_not_replace_the_last_go
         was_asked.recv().await.unwrap();
     }
     assert_eq!(app.catalog().tools.len(), 1, "after the second document");
+}
+
+#[tokio::test]
+async fn documents_on_the_same_host_are_read_with_it_and_no_others() {
+    let elsewhere = Mock::start(|_, _| json_reply(200, &json!({"Secret": {"type": "string"}}))).await;
+    let other = format!("{}/other.json#/Secret", elsewhere.url);
+    let mock = Mock::start(move |request, _| match &*request.target {
+        "/api/doc" => json_reply(
+            200,
+            &json!({
+                "openapi": "3.1.0", "servers": [{"url": "https://a.example"}],
+                "paths": {"/a": {"post": {"operationId": "a", "requestBody": {"content": {"application/json": {"schema": {
+                    "type": "object", "properties": {"near": {"$ref": "parts/near.yaml#/Near"}, "far": {"$ref": other}},
+                }}}}}}},
+            }),
+        ),
+        "/api/parts/near.yaml" => reply(200, "text/yaml", "Near: { $ref: '../third.json' }"),
+        "/api/third.json" => json_reply(200, &json!({"type": "integer", "minimum": 3})),
+        other => panic!("{other}"),
+    })
+    .await;
+    let app = OpenapiApp::start(
+        "x",
+        OpenapiConfig { openapi: format!("{}/api/doc", mock.url), ..config(&mock.url) },
+    );
+    let mut events = app.events();
+    while app.catalog().tools.is_empty() {
+        events.recv().await.unwrap();
+    }
+    let input = json!(app.catalog().tools[0].input_schema);
+    assert_eq!(
+        (&input["properties"]["near"]["type"], &input["properties"]["near"]["minimum"]),
+        (&json!("integer"), &json!(3)),
+        "{input:#}"
+    );
+    assert!(!input.to_string().contains("string"), "{input:#}");
+    assert!(elsewhere.requests().is_empty());
 }
 
 #[tokio::test]

@@ -1,7 +1,10 @@
 //! Requests of calls, and results of ordinary answers.
 
 use std::{
-    sync::{Arc, Mutex},
+    sync::{
+        Arc, Barrier, Mutex,
+        atomic::{AtomicUsize, Ordering},
+    },
     time::Duration,
 };
 
@@ -340,6 +343,29 @@ async fn busy_servers_are_asked_again_for_idempotent_methods_only() {
     let never = mock.api(|config| config.max_retries = 0);
     let result = call(&never, &operation(Method::DELETE, "/x"), json!({})).await;
     assert_eq!((code(&result), mock.requests().len()), ("HTTP_503".into(), 5));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 8)]
+async fn an_api_has_no_more_open_calls_than_max_concurrency() {
+    let (open, most) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
+    let (seen, both) = (most.clone(), Barrier::new(2));
+    let mock = Mock::start(move |_, _| {
+        seen.fetch_max(open.fetch_add(1, Ordering::SeqCst) + 1, Ordering::SeqCst);
+        // Two calls are open at one time, or nothing goes on.
+        both.wait();
+        open.fetch_sub(1, Ordering::SeqCst);
+        json_reply(200, &json!({}))
+    })
+    .await;
+    let api = Arc::new(mock.api(|config| config.max_concurrency = 2));
+    let calls = (0..6).map(|_| {
+        let api = api.clone();
+        tokio::spawn(async move { call(&api, &operation(Method::GET, "/x"), json!({})).await.is_error })
+    });
+    for call in calls.collect::<Vec<_>>() {
+        assert_eq!(call.await.unwrap(), Some(false));
+    }
+    assert_eq!(most.load(Ordering::SeqCst), 2);
 }
 
 #[tokio::test]

@@ -59,7 +59,21 @@ async fn answers_that_are_not_what_they_say_are_errors() {
         "cut" => raw("HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: 100\r\n\r\n")
             .with("{\"a\":"),
         "reserved" => reply(200, "application/json", r#"{"$serde_json::private::RawValue": "[[["}"#),
+        "twice" => reply(200, "application/json", [0x1f, 0x8b, 8, 0]).header("content-encoding: gzip, br"),
+        "unknown" => reply(200, "application/json", "{}").header("content-encoding: x-bomb"),
+        "utf8" => reply(200, "application/json", b"{\"a\": \"\xff\xfe\"}"),
+        "half" => reply(200, "application/json", r#"{"a": [1, 2"#),
         "noise" => raw("NOISE\r\n\r\n"),
+        "negative" => {
+            raw("HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: -5\r\n\r\n").with("{}")
+        }
+        "chunk" => {
+            raw("HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ntransfer-encoding: chunked\r\n\r\n")
+                .with("ZZ\r\n{}\r\n")
+        }
+        "headers" => (0..2_000).fold(reply(200, "application/json", "{}"), |reply, at| {
+            reply.header(&format!("x-{at}: {}", "h".repeat(200)))
+        }),
         "lines" => reply(200, "application/x-ndjson", "{}\n<html>\n"),
         "wrong" => json_reply(200, &json!([1])),
         other => panic!("{other}"),
@@ -69,6 +83,13 @@ async fn answers_that_are_not_what_they_say_are_errors() {
     for (name, expected) in [
         ("html", "UPSTREAM_BAD_ANSWER"),
         ("gzip", "UPSTREAM_BAD_ANSWER"),
+        ("twice", "UPSTREAM_BAD_ANSWER"),
+        ("unknown", "UPSTREAM_BAD_ANSWER"),
+        ("utf8", "UPSTREAM_BAD_ANSWER"),
+        ("half", "UPSTREAM_BAD_ANSWER"),
+        ("negative", "UPSTREAM_UNREACHABLE"),
+        ("chunk", "UPSTREAM_UNREACHABLE"),
+        ("headers", "UPSTREAM_UNREACHABLE"),
         ("cut", "UPSTREAM_UNREACHABLE"),
         ("reserved", "UPSTREAM_BAD_ANSWER"),
         ("noise", "UPSTREAM_UNREACHABLE"),
@@ -85,6 +106,30 @@ async fn answers_that_are_not_what_they_say_are_errors() {
         Some(json!({"result": [1]})),
         "an array is no object, whatever the document says"
     );
+}
+
+#[tokio::test]
+async fn a_body_where_none_may_be_is_not_the_answer_of_the_next_call() {
+    let smuggled = "HTTP/1.1 200 OK\r\ncontent-type: text/plain\r\ncontent-length: 8\r\n\r\nsmuggled";
+    let mock = Mock::start(move |request, _| match request.target.rsplit('/').next().unwrap() {
+        "gone" => raw(format!("HTTP/1.1 204 No Content\r\ncontent-length: {}\r\n\r\n", smuggled.len()))
+            .with(smuggled),
+        _ => reply(200, "text/plain", "own"),
+    })
+    .await;
+    let api = mock.api(|_| {});
+    for _ in 0..3 {
+        let result = call(&api, &operation(Method::GET, "/gone"), json!({})).await;
+        assert_eq!(text(&result), "HTTP 204 No Content: done, without content");
+        assert_eq!(text(&call(&api, &operation(Method::GET, "/next"), json!({})).await), "own");
+    }
+}
+
+#[tokio::test]
+async fn text_that_is_no_utf8_is_read_with_marks_in_its_place() {
+    let mock = Mock::start(|_, _| reply(200, "text/plain; charset=utf-8", b"a\xffb")).await;
+    let result = call(&mock.api(|_| {}), &operation(Method::GET, "/x"), json!({})).await;
+    assert_eq!((result.is_error, text(&result)), (Some(false), "a\u{fffd}b".to_owned()));
 }
 
 #[tokio::test]

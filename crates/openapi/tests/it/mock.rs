@@ -264,6 +264,7 @@ pub async fn call_reporting(
         paginate: None,
         room: None,
         reporter,
+        trail: None,
     };
     match api.call(call).await {
         Called::Done(result) => result,

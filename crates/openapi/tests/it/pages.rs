@@ -49,6 +49,7 @@ async fn collect(
         paginate: Some(Paginate { max, gate: Arc::new(Gate(AtomicUsize::new(pages))) }),
         room: None,
         reporter: Reporter::Nobody,
+        trail: None,
     };
     match api.call(call).await {
         Called::Done(result) => result,

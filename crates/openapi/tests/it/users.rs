@@ -95,6 +95,7 @@ async fn called(api: &HttpApi, users: &Arc<Kept>, subject: Option<&str>, operati
         paginate: None,
         room: None,
         reporter: Reporter::Nobody,
+        trail: None,
     };
     api.call(call).await
 }

@@ -8,8 +8,8 @@ use std::{
 };
 
 use gatewright_core::{
-    Arrival, CallRecord, Ending, Execution, NetworkTransport, Operation, Principal, Subject, TraceContext,
-    rmcp::model::RequestId,
+    Arrival, CallRecord, Ending, Execution, HttpExchange, NetworkTransport, Operation, Principal, Subject,
+    TraceContext, rmcp::model::RequestId,
 };
 
 use super::wire::Wire;
@@ -46,7 +46,7 @@ pub(crate) fn request(version: &str, spans: &[u8]) -> Vec<u8> {
     wire.into_bytes()
 }
 
-/// The span of an execution, and one below it for each call it made.
+/// The span of an execution, one below it for each call it made, and those of HTTP requests below these.
 pub(crate) fn execution(wire: &mut Wire, execution: &Execution, trace: &TraceContext) {
     let start = execution.started;
     let target = if execution.is_known { &*execution.tool } else { "" };
@@ -71,6 +71,9 @@ pub(crate) fn execution(wire: &mut Wire, execution: &Execution, trace: &TraceCon
         if let Some(id) = &call.span_id {
             wire.message(SPANS, |span| below(span, call, id, trace, start));
         }
+    }
+    for exchange in &execution.exchanges {
+        wire.message(SPANS, |span| request_to_api(span, exchange, trace, start));
     }
 }
 
@@ -109,6 +112,40 @@ fn below(span: &mut Wire, call: &CallRecord, id: &[u8; 8], trace: &TraceContext,
     transport(span, call.transport);
 }
 
+/// The span of an HTTP request (conventions for HTTP clients). It has no `url.full`, in which arguments and credentials may be.
+fn request_to_api(span: &mut Wire, exchange: &HttpExchange, trace: &TraceContext, began: SystemTime) {
+    let HttpExchange { method, template, status, .. } = exchange;
+    let failure = match status {
+        Some(status) if *status >= 400 => Some(status.to_string()),
+        Some(_) => None,
+        None => Some(exchange.failure.unwrap_or("_OTHER").to_owned()),
+    };
+    let at = Place { id: &exchange.span_id, above: Some(&exchange.parent_id), trace };
+    at.write_failed(
+        span,
+        SpanKind::Client,
+        (began + exchange.start, exchange.duration),
+        failure.as_ref().map(|_| ""),
+    );
+    name(span, method.as_str(), template);
+    text(span, ATTRIBUTES, "http.request.method", method.as_str());
+    text(span, ATTRIBUTES, "url.template", template);
+    text(span, ATTRIBUTES, "server.address", &exchange.address);
+    if let Some(port) = exchange.port {
+        number(span, "server.port", port.into());
+    }
+    if let Some(status) = status {
+        number(span, "http.response.status_code", (*status).into());
+    }
+    if exchange.resends > 0 {
+        number(span, "http.request.resend_count", exchange.resends.into());
+    }
+    if let Some(failure) = failure {
+        text(span, ATTRIBUTES, "error.type", &failure);
+    }
+    transport(span, Some(NetworkTransport::Tcp));
+}
+
 /// Ids of a span: its own, its parent's and its trace's.
 struct Place<'a> {
     id: &'a [u8; 8],
@@ -118,7 +155,18 @@ struct Place<'a> {
 
 impl Place<'_> {
     /// Writes the fields that every span has.
-    fn write(&self, span: &mut Wire, kind: SpanKind, (start, took): (SystemTime, Duration), ending: &Ending) {
+    fn write(&self, span: &mut Wire, kind: SpanKind, time: (SystemTime, Duration), ending: &Ending) {
+        self.write_failed(span, kind, time, (!ending.is_ok()).then(|| ending.status()));
+    }
+
+    /// Writes the fields that every span has, with the message of a failure.
+    fn write_failed(
+        &self,
+        span: &mut Wire,
+        kind: SpanKind,
+        (start, took): (SystemTime, Duration),
+        failure: Option<&str>,
+    ) {
         span.bytes(1, &self.trace.trace_id);
         span.bytes(2, self.id);
         if let Some(state) = &self.trace.state {
@@ -130,9 +178,9 @@ impl Place<'_> {
         span.number(6, kind as u64);
         span.fixed64(7, nanos(start));
         span.fixed64(8, nanos(start + took));
-        if !ending.is_ok() {
+        if let Some(message) = failure {
             span.message(15, |status| {
-                status.text(2, [clipped(ending.status())]);
+                status.text(2, [clipped(message)]);
                 status.number(3, 2);
             });
         }

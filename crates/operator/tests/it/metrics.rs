@@ -51,6 +51,7 @@ fn execution(tool: &str, ending: Ending) -> Execution {
         arguments: None,
         calls: vec![call],
         more_calls: 0,
+        exchanges: Vec::new(),
         trace: None,
         arrival: Arrival::default(),
     }

@@ -75,6 +75,7 @@ fn execution(above: Option<&str>) -> Execution {
             call("crm:users_get", 10, Ending::new("RATE_LIMIT")),
         ],
         more_calls: 0,
+        exchanges: Vec::new(),
         trace: Some(trace),
         arrival: Arrival::default(),
     }
