@@ -5,7 +5,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use gatewright_core::{AddressError, AddressFilter, read_json};
+use gatewright_core::{AddressError, AddressFilter, ConnectionThread, read_json};
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 use url::Url;
 
@@ -64,6 +64,8 @@ impl FetchError {
 #[derive(Clone)]
 pub(crate) struct Fetcher {
     client: reqwest::Client,
+    /// Drives the connections: a hostile server keeps no other thread.
+    connections: ConnectionThread,
     filter: AddressFilter,
 }
 
@@ -113,7 +115,9 @@ impl Fetcher {
             );
             builder().tls_certs_only([]).build().map_err(|error| error.to_string())
         })?;
-        Ok(Self { client, filter })
+        let connections =
+            ConnectionThread::start().map_err(|error| format!("a thread cannot be started: {error}"))?;
+        Ok(Self { client, connections, filter })
     }
 
     /// Refuses an address that must not be requested.
@@ -140,7 +144,7 @@ impl Fetcher {
         let url = Url::parse(url).map_err(|_| FetchError::Refused)?;
         self.check(&url).await?;
         let request = self.client.get(url).header("accept", "application/json");
-        Self::read(request, most, &[200]).await
+        self.read(request, most, &[200]).await
     }
 
     /// Posts a form, with Basic credentials when there are some.
@@ -164,7 +168,7 @@ impl Fetcher {
                 |text: &str| url::form_urlencoded::byte_serialize(text.as_bytes()).collect::<String>();
             request = request.basic_auth(encode(id), Some(encode(secret)));
         }
-        Self::read(request.body(body), most, &[200]).await
+        self.read(request.body(body), most, &[200]).await
     }
 
     /// Posts JSON.
@@ -182,15 +186,18 @@ impl Fetcher {
             .header("content-type", "application/json")
             .header("accept", "application/json")
             .body(body.to_string());
-        Self::read(request, most, &[200, 201]).await
+        self.read(request, most, &[200, 201]).await
     }
 
     async fn read(
+        &self,
         request: reqwest::RequestBuilder,
         most: usize,
         accepted: &[u16],
     ) -> Result<Fetched, FetchError> {
-        let mut response = request.send().await.map_err(|_| FetchError::Failed)?;
+        // Its timeout begins here, and not on the thread of the connection.
+        let sending = request.send();
+        let mut response = self.connections.drive(sending).await.map_err(|_| FetchError::Failed)?;
         let status = response.status().as_u16();
         if !accepted.contains(&status) {
             return Err(match error_code(response).await {
@@ -326,6 +333,24 @@ mod tests {
         }
         let got = fetcher.get("http://93.184.215.14/a", 100).await.map(|_| ());
         assert_eq!(got, Err(FetchError::Refused));
+    }
+
+    #[tokio::test]
+    async fn a_server_that_sends_interim_responses_without_end_keeps_no_thread_of_the_gateway() {
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let url = format!("http://{}/a", listener.local_addr().unwrap());
+        std::thread::spawn(move || {
+            let (mut socket, _) = listener.accept().unwrap();
+            // A response before the request ends the connection.
+            std::io::Read::read(&mut socket, &mut [0; 4_096]).unwrap();
+            let interim = b"HTTP/1.1 103 \r\n\r\n".repeat(4_096);
+            while std::io::Write::write_all(&mut socket, &interim).is_ok() {}
+        });
+        let fetcher = Fetcher::new(true).unwrap();
+        // The runtime of this test has one thread: if the connection were on it, neither the timeout nor the other task would run.
+        let other = tokio::spawn(async { tokio::time::sleep(DEADLINE / 2).await });
+        let got = fetcher.get(&url, 100).await.map(|_| ());
+        assert_eq!((got, other.is_finished()), (Err(FetchError::Failed), true));
     }
 
     #[tokio::test]

@@ -14,6 +14,7 @@ mod authenticator;
 mod bulk;
 mod catalog;
 pub mod codes;
+mod connection_thread;
 mod content;
 mod credentials;
 pub mod cursor;
@@ -76,6 +77,7 @@ pub use approvals::{
 pub use authenticator::{AuthRefusal, Authenticator};
 pub use bulk::{begin_off_thread, bulk, bulk_of, off_thread};
 pub use catalog::{Catalog, CatalogError, CatalogLimit};
+pub use connection_thread::ConnectionThread;
 pub use credentials::{Authorize, BearerToken, UserCredentials};
 pub use down_reason::DownReason;
 pub use error::{InvokeError, REQUEST_CANCELLED, whole_seconds};

@@ -100,16 +100,16 @@ pub(crate) async fn connect(shared: &Arc<Upstream>, era: Era) -> Result<Live, No
         }
         TransportType::Http => {
             let headers = config.request_headers().map_err(|bad| failed(bad.problem))?;
-            let client = http::client(config).map_err(failed)?;
+            let (inner, connections) = http::client(&shared.id, config).map_err(failed)?;
             let (id, user) = (shared.id.clone(), shared.user.clone());
             let sessions = starting.sessions.clone();
-            let client = UpstreamHttpClient { id, inner: client, user, task_tools, calls, sessions };
+            let client = UpstreamHttpClient { id, inner, connections, user, task_tools, calls, sessions };
             let transport = Bounded::new(shared.id.clone(), http::streamable(client, config, headers));
             starting.shake_hands(transport, None).await
         }
         TransportType::Sse => {
             let headers = config.request_headers().map_err(|bad| failed(bad.problem))?;
-            let client = http::client(config).map_err(failed)?;
+            let client = http::client(&shared.id, config).map_err(failed)?;
             let connecting = SseTransport::connect(
                 &shared.id,
                 client,

@@ -3,7 +3,7 @@
 use std::{borrow::Cow, collections::HashMap, future::Future, sync::Arc, time::Duration};
 
 use futures::{StreamExt as _, stream::BoxStream};
-use gatewright_core::{DownReason, off_thread};
+use gatewright_core::{ConnectionThread, DownReason, off_thread};
 use http::{HeaderName, HeaderValue};
 use rmcp::{
     RoleClient,
@@ -33,7 +33,12 @@ use crate::{
 const IDLE_FOR: Duration = Duration::from_secs(4);
 
 /// The HTTP client of one upstream. It follows no redirect: a redirect could carry credentials to another host.
-pub(crate) fn client(config: &UpstreamConfig) -> Result<reqwest::Client, String> {
+///
+/// With the thread that drives the connections of the app `id`.
+pub(crate) fn client(
+    id: &Arc<str>,
+    config: &UpstreamConfig,
+) -> Result<(reqwest::Client, ConnectionThread), String> {
     let mut client = reqwest::Client::builder()
         .connect_timeout(config.connect_timeout)
         .pool_idle_timeout(IDLE_FOR)
@@ -43,10 +48,13 @@ pub(crate) fn client(config: &UpstreamConfig) -> Result<reqwest::Client, String>
         // Small images have no CA certificates, and nothing here needs them.
         client = client.tls_certs_only([]);
     }
-    client.build().map_err(|error| {
+    let client = client.build().map_err(|error| {
         let why = RequestError::from(error);
         format!("the HTTP client cannot be made: {why}; install `ca-certificates`, or name a file with SSL_CERT_FILE")
-    })
+    })?;
+    let connections =
+        ConnectionThread::of_app(id).map_err(|error| format!("a thread cannot be started: {error}"))?;
+    Ok((client, connections))
 }
 
 /// A Streamable HTTP transport.
@@ -74,7 +82,7 @@ impl SseTransport {
     /// Opens the stream and waits for the `endpoint` event.
     pub(crate) async fn connect(
         id: &str,
-        client: reqwest::Client,
+        (client, connections): (reqwest::Client, ConnectionThread),
         config: &UpstreamConfig,
         headers: HashMap<HeaderName, HeaderValue>,
         task_tools: Arc<TaskTools>,
@@ -86,17 +94,15 @@ impl SseTransport {
             failure::of_http(&without_url(error), redactor)
                 .map_summary(|why| format!("its event stream cannot be opened: {why}"))
         };
-        let mut events = client
-            .get_stream_with_max_sse_event_size(
-                Arc::from(base.as_str()),
-                None,
-                None,
-                None,
-                headers.clone(),
-                config.max_message_bytes,
-            )
-            .await
-            .map_err(opening)?;
+        let getting = client.get_stream_with_max_sse_event_size(
+            Arc::from(base.as_str()),
+            None,
+            None,
+            None,
+            headers.clone(),
+            config.max_message_bytes,
+        );
+        let mut events = connections.drive(getting).await.map_err(opening)?;
         let endpoint = endpoint(&base, &mut events)
             .await
             .map_err(|why| why.map_details(|details| redactor.line(details, 300)))?;
@@ -104,7 +110,7 @@ impl SseTransport {
         let limit = MessageLimit::new(id, config.max_message_bytes, calls);
         let reader: JoinHandle<()> =
             tokio::spawn(read(id.to_owned(), events, limit, sender, task_tools, redactor.clone()));
-        let posts = Posts::new(client, endpoint, headers.into_iter().collect());
+        let posts = Posts::new((client, connections), endpoint, headers.into_iter().collect());
         Ok(Self { posts, messages, _reader: AbortOnDropHandle::new(reader) })
     }
 }

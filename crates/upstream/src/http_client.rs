@@ -7,6 +7,7 @@
 use std::sync::Arc;
 
 use futures::{StreamExt as _, TryFutureExt as _};
+use gatewright_core::ConnectionThread;
 use rmcp::{
     model::{
         ClientJsonRpcMessage, ClientNotification, ClientRequest, JsonRpcMessage, RequestId,
@@ -37,6 +38,7 @@ const LONGEST: usize = 16 << 20;
 pub(crate) struct UpstreamHttpClient {
     pub(crate) id: Arc<str>,
     pub(crate) inner: reqwest::Client,
+    pub(crate) connections: ConnectionThread,
     /// Whose token goes with the requests.
     pub(crate) user: Option<User>,
     pub(crate) task_tools: Arc<TaskTools>,
@@ -176,7 +178,7 @@ impl StreamableHttpClient for UpstreamHttpClient {
     ) -> Result<(), Failed> {
         self.with_token(auth, |auth| {
             let deleting = self.inner.delete_session(uri.clone(), session.clone(), auth, headers.clone());
-            deleting.map_err(without_url)
+            self.connections.drive(deleting.map_err(without_url))
         })
         .await
     }
@@ -206,7 +208,7 @@ impl StreamableHttpClient for UpstreamHttpClient {
             let headers = headers.clone();
             let getting =
                 self.inner.get_stream_with_max_sse_event_size(uri, session, last, auth, headers, longest);
-            getting.map_err(without_url)
+            self.connections.drive(getting.map_err(without_url))
         });
         let limit = MessageLimit::new(self.id.clone(), longest, self.calls.clone());
         Ok(getting.await?.map(move |event| event.map(|event| limit.apply(event))).boxed())

@@ -56,7 +56,8 @@ impl UpstreamHttpClient {
         if let Some(token) = auth {
             request = request.bearer_auth(token);
         }
-        let response = request.json(message).send().await.map_err(RequestError::from)?;
+        let sending = request.json(message).send();
+        let response = self.connections.drive(sending).await.map_err(RequestError::from)?;
         let status = response.status();
         if let Some(challenge) = challenge(&response) {
             return Err(challenge);

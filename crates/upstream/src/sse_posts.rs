@@ -10,6 +10,7 @@ use std::{
     time::Duration,
 };
 
+use gatewright_core::ConnectionThread;
 use http::HeaderMap;
 use rmcp::model::{ClientJsonRpcMessage, JsonRpcMessage, RequestId, ServerJsonRpcMessage};
 use tokio::sync::Semaphore;
@@ -28,6 +29,7 @@ const AT_A_TIME: usize = 8;
 #[derive(Debug)]
 pub(crate) struct Posts {
     client: reqwest::Client,
+    connections: ConnectionThread,
     endpoint: url::Url,
     headers: HeaderMap,
     answers: Arc<Semaphore>,
@@ -37,10 +39,14 @@ pub(crate) struct Posts {
 
 impl Posts {
     /// Posts to `endpoint` with these headers.
-    pub(crate) fn new(client: reqwest::Client, endpoint: url::Url, headers: HeaderMap) -> Self {
+    pub(crate) fn new(
+        (client, connections): (reqwest::Client, ConnectionThread),
+        endpoint: url::Url,
+        headers: HeaderMap,
+    ) -> Self {
         let places = || Arc::new(Semaphore::new(AT_A_TIME));
         let open = Arc::new(OpenPosts { table: Mutex::default(), answered: places() });
-        Self { client, endpoint, headers, answers: places(), cancellations: places(), open }
+        Self { client, connections, endpoint, headers, answers: places(), cancellations: places(), open }
     }
 
     /// Posts a message. A cancellation ends the POST of its request at once.
@@ -64,13 +70,15 @@ impl Posts {
         };
         let within = if places.is_some() { SHORTLY } else { ACCEPTED_WITHIN };
         let request = self.client.post(self.endpoint.clone()).headers(self.headers.clone()).timeout(within);
+        let connections = self.connections.clone();
         async move {
             let _place = match places {
                 Some(places) => places.acquire_owned().await.ok(),
                 None => None,
             };
             let posting = async move {
-                let sent = request.json(&message).send().await;
+                let sending = request.json(&message).send();
+                let sent = connections.drive(sending).await;
                 let status = sent.map_err(|error| PostError::Request(error.into()))?.status();
                 if status.is_success() { Ok(()) } else { Err(PostError::Status(status)) }
             };
