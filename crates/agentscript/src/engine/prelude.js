@@ -670,6 +670,18 @@
   hidden(DateFn, 'UTC', NativeDate.UTC);
   defineProperty(DateFn, 'prototype', { value: NativeDate.prototype, writable: false });
   defineProperty(DateFn, 'length', { value: 7 });
+  // With a part that is no number the engine keeps the date, which has to become invalid.
+  const { setTime } = NativeDate.prototype;
+  const PARTS = ['Milliseconds', 'Seconds', 'Minutes', 'Hours', 'Date', 'Month', 'FullYear'];
+  for (let i = 0; i < 14; i++) {
+    const name = (i < 7 ? 'set' : 'setUTC') + PARTS[i % 7], set = NativeDate.prototype[name];
+    const setter = { [name](...parts) {
+      const time = set.call(this, ...parts);
+      return time === time ? time : setTime.call(this, time);
+    } }[name];
+    defineProperty(setter, 'length', { value: set.length });
+    hidden(NativeDate.prototype, name, setter);
+  }
   hidden(Math, 'random', { random() { return random(); } }.random);
 
   // Callbacks of JSON see every object on the way, ours included: they are refused by any name.

@@ -4,6 +4,10 @@
 //! form first, so that `verify` can compare it with what was printed. The engine does not spread a text into an object, leaves the array
 //! of a template's parts open to changes, and knows only the last of several labels. Where functions could keep the variables of a
 //! `for (let …;;)`, a `continue` that ends its turn would make all of them keep the same ones: the body gets a label, and `break` leaves it.
+//! When the body of a `for await` throws, the engine closes the iterator and does not wait for that; it does on `break`: the body gets a
+//! `catch` that breaks, and the error goes on behind the loop.
+//!
+//! An `if` that is the branch of another one gets the braces that the printer gives it.
 //!
 //! At an opening bracket the engine scans ahead to the closing one and guesses from the token before a slash whether it divides. The guess is
 //! right for what is printed: a regular expression follows a comma (`(0, /x/)`), and what is divided ends in no template or keyword. From
@@ -14,7 +18,7 @@ use oxc::{
     ast::{
         ast::{
             Argument, AssignmentExpression, BinaryExpression, BinaryOperator, BindingPattern,
-            BindingProperty, BreakStatement, ContinueStatement, Expression, LabelIdentifier,
+            BindingProperty, BreakStatement, ContinueStatement, Expression, IfStatement, LabelIdentifier,
             LabeledStatement, LogicalExpression, LogicalOperator, ObjectProperty, ObjectPropertyKind,
             Program, PropertyKey, PropertyKind, SequenceExpression, Statement, TaggedTemplateExpression,
             TemplateLiteral, UnaryOperator,
@@ -22,7 +26,8 @@ use oxc::{
         builder::AstBuilder,
     },
     ast_visit::{VisitJsMut, walk_js_mut},
-    span::SPAN,
+    parser::Parser,
+    span::{SPAN, SourceType, Span},
     str::Ident,
 };
 
@@ -31,10 +36,22 @@ use super::{nesting::MAX_DEPTH, slashes};
 /// Rewrites `program`. In the `for` statements that start at `split`, in order, no `continue` stays.
 pub(super) fn adapt<'a>(arena: &'a Allocator, program: &mut Program<'a>, split: &[u32]) {
     let build = AstBuilder::new(arena);
-    Adapt { build, labels: Vec::new(), split, label: None, loops: Vec::new() }.visit_program(program);
+    Adapt { arena, build, labels: Vec::new(), split, label: None, loops: Vec::new() }.visit_program(program);
 }
 
+/// A `for await`, whose head and body are put in.
+const FOR_AWAIT: &str = "{
+    let __ag_error;
+    try {
+        for await (const head of list) {
+            try {} catch (__ag_thrown) { __ag_error = [__ag_thrown]; break; }
+        }
+    } catch (__ag_thrown) { if (!__ag_error) throw __ag_thrown; }
+    if (__ag_error) throw __ag_error[0];
+}";
+
 struct Adapt<'a, 's> {
+    arena: &'a Allocator,
     build: AstBuilder<'a>,
     /// Labels around the node, and the label that replaces each.
     labels: Vec<(Ident<'a>, Ident<'a>)>,
@@ -68,18 +85,37 @@ impl<'a> VisitJsMut<'a> for Adapt<'a, '_> {
         if is_loop {
             let body = match it {
                 Statement::ForStatement(it) if self.split.binary_search(&it.span.start).is_ok() => {
-                    Some(Ident::from_str_in(&format!("__ag_turn_{}", self.loops.len()), &self.build))
+                    Some(self.turn_label())
                 }
+                // The label will stand before a block, which nothing can continue.
+                Statement::ForOfStatement(it) if it.r#await && label.is_some() => Some(self.turn_label()),
                 _ => None,
             };
             self.loops.push(Loop { label, body, is_left: false });
         }
         walk_js_mut::walk_statement(self, it);
         let done = if is_loop { self.loops.pop() } else { None };
-        if let (Some(Loop { body: Some(label), is_left: true, .. }), Statement::ForStatement(it)) = (done, it)
-        {
+        let body = match it {
+            Statement::ForStatement(it) => Some(&mut it.body),
+            Statement::ForOfStatement(it) => Some(&mut it.body),
+            _ => None,
+        };
+        if let (Some(Loop { body: Some(label), is_left: true, .. }), Some(body)) = (done, body) {
             let label = LabelIdentifier::new(SPAN, label, &self.build);
-            it.body.replace_with(|body| Statement::new_labeled_statement(SPAN, label, body, &self.build));
+            body.replace_with(|body| Statement::new_labeled_statement(SPAN, label, body, &self.build));
+        }
+        if matches!(it, Statement::ForOfStatement(it) if it.r#await) {
+            it.replace_with(|it| self.wait_for_close(it));
+        }
+    }
+
+    fn visit_if_statement(&mut self, it: &mut IfStatement<'a>) {
+        walk_js_mut::walk_if_statement(self, it);
+        if matches!(it.consequent, Statement::IfStatement(_) | Statement::LabeledStatement(_)) {
+            it.consequent.replace_with(|branch| {
+                let body = ArenaVec::from_array_in([branch], &self.build);
+                Statement::new_block_statement(SPAN, body, &self.build)
+            });
         }
     }
 
@@ -180,6 +216,34 @@ impl<'a> VisitJsMut<'a> for Adapt<'a, '_> {
 }
 
 impl<'a> Adapt<'a, '_> {
+    fn turn_label(&self) -> Ident<'a> {
+        Ident::from_str_in(&format!("__ag_turn_{}", self.loops.len()), &self.build)
+    }
+
+    /// Puts a `for await` into [`FOR_AWAIT`].
+    fn wait_for_close(&self, mut it: Statement<'a>) -> Statement<'a> {
+        let mut frame = Parser::new(self.arena, FOR_AWAIT, SourceType::mjs()).parse().program;
+        WithoutPlaces.visit_program(&mut frame);
+        let mut frame = frame.body.pop();
+        let filled = (|| {
+            let Some(Statement::BlockStatement(frame)) = &mut frame else { return None };
+            let Statement::TryStatement(outer) = frame.body.get_mut(1)? else { return None };
+            let slot = outer.block.body.first_mut()?;
+            let (Statement::ForOfStatement(given), Statement::ForOfStatement(own)) = (&mut it, &mut *slot)
+            else {
+                return None;
+            };
+            std::mem::swap(&mut given.body, &mut own.body);
+            let body = own.body.take_in(&self.build);
+            let Statement::BlockStatement(block) = &mut given.body else { return None };
+            let Statement::TryStatement(inner) = block.body.first_mut()? else { return None };
+            inner.block.body.push(body);
+            std::mem::swap(&mut it, slot);
+            Some(())
+        })();
+        filled.and(frame).expect("the frame is a block with the loop in its `try`")
+    }
+
     /// The `break` out of the body of the loop that `it` continues, if that body has a label for it.
     fn leave_body(&mut self, it: &ContinueStatement<'a>) -> Option<Statement<'a>> {
         let label = it.label.as_ref().map(|label| label.name);
@@ -254,6 +318,15 @@ impl<'a> Adapt<'a, '_> {
         let function = Expression::new_identifier(SPAN, function, &self.build);
         let arguments = ArenaVec::from_array_in([Argument::from(argument)], &self.build);
         Expression::new_call_expression(SPAN, function, None, arguments, false, &self.build)
+    }
+}
+
+/// Takes the places off a tree: they are not those of the script.
+struct WithoutPlaces;
+
+impl VisitJsMut<'_> for WithoutPlaces {
+    fn visit_span(&mut self, it: &mut Span) {
+        *it = SPAN;
     }
 }
 

@@ -106,3 +106,9 @@ console.log('a', { b: 1 }); return 1
 // expect: ok true
 return ({ a: 1 }).hasOwnProperty('a')
 
+//// a date that is set to no number is invalid
+// expect: ok [true,true,true,"2024-01-31T05:00:00.000Z",4]
+const day = () => new Date('2024-01-31T00:00:00Z');
+const bad = (set) => { const date = day(); set(date); return Number.isNaN(date.getTime()) };
+const five = day(); five.setUTCHours(5);
+return [bad((d) => d.setDate(undefined)), bad((d) => d.setUTCMonth(NaN)), bad((d) => d.setHours(1, 'x')), five.toISOString(), five.setHours.length]
