@@ -3,7 +3,9 @@
 use std::{collections::HashSet, sync::Arc};
 
 use gatewright_agentscript::excerpt;
-use gatewright_core::{Caller, ToolEntry, UsageExample, View, off_thread, rmcp::model::JsonObject};
+use gatewright_core::{
+    Caller, ToolEntry, UsageExample, View, off_thread, rmcp::model::JsonObject, value_bytes,
+};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
@@ -35,12 +37,16 @@ enum Detail {
     Full,
 }
 
+/// Memory of the full descriptions in one answer, in bytes; the first one is there however long it is. Schemas are as long as their servers like, and an
+/// answer is written several times.
+const MOST_BYTES: u64 = 4 << 20;
+
 /// Unknown names that are compared with those of all tools.
 const MOST_COMPARED: usize = 10;
 
 impl CodeCall {
     /// Meta-tools and tools the caller may not call are `notFound`, as if they did not exist, with the `nearest` name; tools of an app that is not there at the
-    /// moment are `unavailable`.
+    /// moment are `unavailable`. Full descriptions beyond [`MOST_BYTES`] are `leftOut`.
     pub(crate) async fn describe(&self, input: DescribeInput, caller: &Caller) -> Value {
         let settings = self.settings();
         self.invoker.registry().first_connections().await;
@@ -85,9 +91,7 @@ fn body(input: DescribeInput, view: &View, settings: &Settings, shapes: &Shapes,
     }
     let mut body = match input.detail {
         Detail::Types => json!({"types": types(&tools)}),
-        Detail::Full => {
-            json!({"tools": tools.iter().map(Described::in_full).collect::<Vec<_>>()})
-        }
+        Detail::Full => in_full(&tools),
     };
     let in_code = |tool: &ToolEntry| settings.config.mode.in_code(tool);
     let unknown = not_found.iter().filter(|name| !meta_tools::is_meta_tool(name)).take(MOST_COMPARED);
@@ -101,6 +105,25 @@ fn body(input: DescribeInput, view: &View, settings: &Settings, shapes: &Shapes,
     }
     if !unavailable.is_empty() {
         body["unavailable"] = unavailable.into();
+    }
+    body
+}
+
+/// The tools in full, as far as there is room.
+fn in_full(tools: &[Described<'_>]) -> Value {
+    let (mut described, mut bytes) = (Vec::with_capacity(tools.len()), 0);
+    for tool in tools {
+        let one = tool.in_full();
+        bytes += value_bytes(&one);
+        if bytes > MOST_BYTES && !described.is_empty() {
+            break;
+        }
+        described.push(one);
+    }
+    let left_out: Vec<&str> = tools[described.len()..].iter().map(|one| &*one.tool.tool.name).collect();
+    let mut body = json!({"tools": described});
+    if !left_out.is_empty() {
+        body["leftOut"] = json!({"names": left_out, "why": "the answer would be too long: describe fewer tools at a time, or with detail \"types\""});
     }
     body
 }

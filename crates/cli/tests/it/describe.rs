@@ -3,7 +3,12 @@
 use gatewright_testing::test_use;
 use serde_json::json;
 
-use crate::support::Demo;
+use crate::{
+    gate::Gate,
+    served::{LONG, Served},
+    stub,
+    support::Demo,
+};
 
 test_use! {}
 
@@ -79,4 +84,41 @@ async fn types_are_one_declaration_for_each_tool_and_much_shorter(demo: Demo) {
     let full = demo.meta("describe", json!({"toolNames": asked, "detail": "full"})).await;
     assert_eq!(full, demo.meta("describe", json!({"toolNames": asked})).await);
     assert!(types.to_string().len() * 3 < full.to_string().len(), "{types}");
+}
+
+#[tokio::test]
+async fn full_descriptions_beyond_what_an_answer_has_room_for_are_left_out_and_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let long = |name: &str| {
+        let mut tool = stub::plain(name);
+        let properties =
+            (0..4_000).map(|at| (format!("property_{at}"), json!({"type": "string", "maxLength": at})));
+        tool["inputSchema"]["properties"] = properties.collect::<serde_json::Map<_, _>>().into();
+        tool
+    };
+    stub::set(folder.path(), &[long("a"), long("b"), long("c"), long("d")]);
+    let config = json!({"codecall": {"worker": {"workers": 1}}, "apps": {"stub": stub::app(folder.path())}});
+    let served = Served::start(&config.to_string(), &["--no-watch"]);
+    let base = format!("http://{}", served.address);
+    let gate = Gate::new(&base, vec![base.clone()]);
+    let asked = ["stub:a", "stub:b", "stub:c", "stub:d"];
+    let describe = async |input| gate.call(None, "codecall:describe", input).await;
+    let complete = async {
+        loop {
+            let body = describe(json!({"toolNames": asked})).await;
+            if body.get("unavailable").is_none() && body.get("notFound").is_none() {
+                return body;
+            }
+        }
+    };
+    let body = tokio::time::timeout(LONG, complete).await.unwrap();
+    let described: Vec<&str> =
+        body["tools"].as_array().unwrap().iter().map(|tool| tool["name"].as_str().unwrap()).collect();
+    let left_out: Vec<&str> =
+        body["leftOut"]["names"].as_array().unwrap().iter().map(|name| name.as_str().unwrap()).collect();
+    assert!(!described.is_empty() && !left_out.is_empty(), "{described:?} {left_out:?}");
+    assert_eq!([described, left_out].concat(), asked);
+    assert!(body["leftOut"]["why"].as_str().unwrap().contains("fewer tools"));
+    let one = describe(json!({"toolNames": ["stub:d"]})).await;
+    assert_eq!((&one["tools"][0]["name"], one.get("leftOut")), (&json!("stub:d"), None));
 }
