@@ -1,6 +1,13 @@
 //! A server that listens: accepts connections, serves them, and lets them end.
 
-use std::{net::SocketAddr, sync::Arc, time::Duration};
+use std::{
+    net::SocketAddr,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
+};
 
 use axum::body::Body;
 use gatewright_core::Gateway;
@@ -199,8 +206,16 @@ impl Wire {
         socket.set_write_timeout(Some(dispatcher.keep_alive.times.write()));
         let socket = TokioIo::new(Box::pin(socket));
         // hyper keeps room for an answer in each connection, also in one that waits: a box is less than the 20 KB of ours.
+        let is_used = AtomicBool::new(false);
         let service = service_fn(move |request: Request<Incoming>| {
-            Box::pin(dispatcher.clone().answer(request.map(Body::new), peer, encrypted))
+            let (comes_again, dispatcher) = (is_used.swap(true, Ordering::Relaxed), dispatcher.clone());
+            Box::pin(async move {
+                // A client may send its next requests at once: between two of them all others get their turn.
+                if comes_again {
+                    tokio::task::yield_now().await;
+                }
+                dispatcher.answer(request.map(Body::new), peer, encrypted).await
+            })
         });
         match end.watch(http.timer(timer).serve_connection(socket, service)).await {
             Err(error) if error.is_timeout() => tracing::trace!("a connection was not used in time"),

@@ -1,6 +1,12 @@
 //! Connections that wait for their next request. What happens when is in the unit tests of `idle`, where time is simulated.
 
-use std::time::{Duration, Instant};
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering::SeqCst},
+    },
+    time::{Duration, Instant},
+};
 
 use serde_json::json;
 use tokio::{
@@ -58,6 +64,32 @@ async fn a_head_of_a_hundred_kilobytes_is_refused_and_one_of_thirty_is_not() {
     // It is closed while more of the head arrives, which may take the answer with it.
     let read = timeout(PATIENCE, stream.read_exact(&mut answer)).await.unwrap();
     assert!(read.is_err() || &answer == b"HTTP/1.1 431", "{answer:?}");
+}
+
+// The runtime has one thread.
+#[tokio::test]
+async fn other_work_gets_its_turn_between_requests_that_a_client_sends_at_once() {
+    const REQUESTS: usize = 400;
+    let rig = start(json!({})).await;
+    let mut stream = connect(&rig).await;
+    ask(&mut stream, "").await;
+    let turns = Arc::new(AtomicUsize::new(0));
+    let counted = turns.clone();
+    let other = tokio::spawn(async move {
+        loop {
+            counted.fetch_add(1, SeqCst);
+            tokio::task::yield_now().await;
+        }
+    });
+    let all = "GET /healthz HTTP/1.1\r\nhost: 127.0.0.1\r\n\r\n".repeat(REQUESTS);
+    stream.write_all(all.as_bytes()).await.unwrap();
+    let before = turns.load(SeqCst);
+    let mut answers = Vec::new();
+    while String::from_utf8_lossy(&answers).matches("HTTP/1.1 200").count() < REQUESTS {
+        assert_ne!(timeout(PATIENCE, stream.read_buf(&mut answers)).await.unwrap().unwrap(), 0, "closed");
+    }
+    assert!(turns.load(SeqCst) - before >= REQUESTS, "{} turns", turns.load(SeqCst) - before);
+    other.abort();
 }
 
 #[tokio::test]
