@@ -16,7 +16,7 @@ use super::{
     },
 };
 use crate::{
-    AppEntry, Owned, Policies, Snapshot, ToolEntry, UnavailableApp,
+    AppEntry, AppHealth, Owned, Policies, Snapshot, ToolEntry, UnavailableApp,
     names::{LONGEST_URI, is_own_uri, qualified},
     registry::{OwnItems, PublicKey},
     template::{matches_template, names_scheme},
@@ -142,7 +142,12 @@ impl View {
 
     fn unavailable_app(&self, app: &AppEntry) -> Option<UnavailableApp> {
         let for_caller = || self.unavailable.iter().find(|one| one.id == app.id).cloned();
-        UnavailableApp::of(&app.id, app.app.health()).or_else(for_caller)
+        let health = match app.app.health() {
+            // It came up a moment ago.
+            AppHealth::Up if !self.shared.was_up(&app.id) => AppHealth::Starting,
+            health => health,
+        };
+        UnavailableApp::of(&app.id, health).or_else(for_caller)
     }
 
     /// Returns `true` if an app may have more for this caller than is known yet.

@@ -98,6 +98,11 @@ impl Snapshot {
         self.apps.iter().find(|app| &*app.id == id)
     }
 
+    /// Returns `true` if the app `id` was up when this was made, so that its items are here.
+    pub(crate) fn was_up(&self, id: &str) -> bool {
+        self.catalogs.contains_key(id)
+    }
+
     /// Returns `true` if the app of `entry` is up with the catalog that this was made of.
     pub(super) fn has_current(&self, entry: &AppEntry) -> bool {
         let known = self.catalogs.get(&entry.id);
