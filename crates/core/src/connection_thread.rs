@@ -77,6 +77,8 @@ impl ConnectionThread {
 
 #[cfg(test)]
 mod tests {
+    #![expect(clippy::async_yields_async, reason = "the tasks go on after the request that began them")]
+
     use std::sync::mpsc;
 
     use super::*;
