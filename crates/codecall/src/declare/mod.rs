@@ -176,11 +176,17 @@ impl Writer<'_, '_> {
     fn shared(&self, used: &Used, terse: usize) -> String {
         let mut printed: BTreeMap<Id, String> = BTreeMap::new();
         loop {
-            let missing = used.borrow().iter().copied().find(|id| !printed.contains_key(id));
-            let Some(id) = missing else { break };
-            let (Some(name), level) = (self.names.get(&id), LEVELS[terse]) else { break };
-            let printer = Printer::new(self.graph, self.names, level, !self.of_inputs.contains(&id));
-            printed.insert(id, format!("type {name} = {};\n", printer.noting(used).in_place(id)));
+            let missing: Vec<Id> =
+                used.borrow().iter().filter(|id| !printed.contains_key(id)).copied().collect();
+            if missing.is_empty() {
+                break;
+            }
+            for id in missing {
+                let name = &self.names[&id];
+                let printer =
+                    Printer::new(self.graph, self.names, LEVELS[terse], !self.of_inputs.contains(&id));
+                printed.insert(id, format!("type {name} = {};\n", printer.noting(used).in_place(id)));
+            }
         }
         printed.into_values().collect()
     }
