@@ -20,7 +20,7 @@ use crate::{
     examples,
     host::ScriptHost,
     pages::{self, CallPages},
-    runs::{Elsewhere, ElsewhereWithin, Rehearsal},
+    runs::{NestedOutOfBand, OutOfBand, Rehearsal},
     unwrap::Failure,
 };
 
@@ -46,7 +46,7 @@ impl ScriptHost {
             let is_repeated = asking.is_repeated();
             (params.input_responses, params.request_state) = asking.answers();
             let (mut context, _cancel) = self.inner_context(name, index);
-            let within = ElsewhereWithin::default();
+            let within = NestedOutOfBand::default();
             context.extensions.insert(within.clone());
             if let Some(pages) = pages {
                 context.extensions.insert(pages.paginate());
@@ -65,11 +65,11 @@ impl ScriptHost {
                     return Ok(waits);
                 }
                 Ok(CallToolResponse::InputRequired(asks)) => {
-                    let mut elsewhere = within.take();
+                    let mut out_of_band = within.take();
                     if self.lacks_sign_in(name, &asks).await {
-                        elsewhere.sign_ins.push(name.to_owned());
+                        out_of_band.sign_ins.push(name.to_owned());
                     }
-                    match asking.again(asks, elsewhere)? {
+                    match asking.again(asks, out_of_band)? {
                         Some(waits) => return Ok(waits),
                         // A plan in the background stopped with the gateway, and goes on with this run.
                         None if self.halt.is_cancelled() => return Ok(asking.parked()),
@@ -106,8 +106,8 @@ impl ScriptHost {
             (params.input_responses, params.request_state) = asking.answers();
             match self.invoker.call(&tool, params, context).await? {
                 CallToolResponse::InputRequired(asks) => {
-                    let elsewhere = Elsewhere { sign_ins: vec![name.clone()], ..Elsewhere::default() };
-                    if let Some(waits) = asking.again(asks, elsewhere)? {
+                    let out_of_band = OutOfBand { sign_ins: vec![name.clone()], ..OutOfBand::default() };
+                    if let Some(waits) = asking.again(asks, out_of_band)? {
                         return Ok(Some(waits));
                     }
                 }

@@ -23,7 +23,7 @@ use serde_json::{
 use crate::{
     host::ScriptHost,
     results::{Kept, Taken, block_weight, contents_weight, json_len},
-    runs::{Asking, Elsewhere},
+    runs::{Asking, OutOfBand},
     sent::SentTexts,
     shapes::reading::Read,
     unwrap::Failure,
@@ -144,7 +144,7 @@ impl ScriptHost {
                     return Ok(Reply::Waits(waits));
                 }
                 Ok(Got::Asks(asks)) => {
-                    if let Some(waits) = asking.again(asks, Elsewhere::default())? {
+                    if let Some(waits) = asking.again(asks, OutOfBand::default())? {
                         return Ok(Reply::Waits(waits));
                     }
                 }

@@ -194,7 +194,7 @@ impl Cluster {
     }
 
     /// The instance that holds the session which a request names, when that is another one.
-    pub(crate) fn elsewhere(&self, headers: &HeaderMap) -> Option<BootId> {
+    pub(crate) fn other_instance(&self, headers: &HeaderMap) -> Option<BootId> {
         self.home_of(headers.get(SESSION_ID)?.to_str().ok()?)
     }
 
@@ -259,9 +259,9 @@ mod tests {
         Cluster::new(&key, BootId::random().unwrap())
     }
 
-    fn elsewhere(cluster: &Cluster, session: &str) -> Option<BootId> {
+    fn other_instance(cluster: &Cluster, session: &str) -> Option<BootId> {
         let session = HeaderValue::from_str(session).unwrap();
-        cluster.elsewhere(&HeaderMap::from_iter([(SESSION_ID.parse().unwrap(), session)]))
+        cluster.other_instance(&HeaderMap::from_iter([(SESSION_ID.parse().unwrap(), session)]))
     }
 
     #[test]
@@ -269,8 +269,8 @@ mod tests {
         let (a, b) = (cluster(KEY), cluster(KEY));
         let id = a.seal("7f3c");
         assert_eq!(own_id(&id), "7f3c");
-        assert_eq!(elsewhere(&b, &id), Some(a.own));
-        assert_eq!(elsewhere(&a, &id), None);
+        assert_eq!(other_instance(&b, &id), Some(a.own));
+        assert_eq!(other_instance(&a, &id), None);
         assert_ne!(a.seal("7f3c"), id);
     }
 
@@ -315,7 +315,7 @@ mod tests {
             "7f3c".to_owned(),
             "7f3c.!".to_owned(),
         ] {
-            assert_eq!(elsewhere(&b, &forged), None, "{forged}");
+            assert_eq!(other_instance(&b, &forged), None, "{forged}");
         }
     }
 

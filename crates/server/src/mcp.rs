@@ -126,7 +126,7 @@ async fn answer(endpoint: &Endpoint, request: Request<Body>) -> Result<Response<
     if let Some(others) = &endpoint.others {
         let home = match era.is_stateless() {
             true => others.cluster.instance_of_call(message.text()).await,
-            false => others.cluster.elsewhere(&parts.headers),
+            false => others.cluster.other_instance(&parts.headers),
         };
         if let Some(home) = home {
             match others.relay.pass_on(home, &parts, message.text().clone()).await {

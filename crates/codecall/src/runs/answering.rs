@@ -21,7 +21,7 @@ use super::{
     ask::{Round, ask},
     detached::running,
     flow::{EXECUTION, Entered, Next, Run, of_execution},
-    questions::{ElsewhereWithin, Open, Waiting, by_call, described, held, requests},
+    questions::{NestedOutOfBand, Open, Waiting, by_call, described, held_call, requests},
     refusal::{ABORTED, Refusal, cancelled, is_cancelled},
 };
 use crate::{CodeCall, tool_result::answer};
@@ -129,7 +129,7 @@ impl CodeCall {
                     }));
                 }
                 let answered = past.answered();
-                if let Some(waiting_call) = held(&answered)
+                if let Some(waiting_call) = held_call(&answered)
                     && let Some(next) =
                         self.bring_home(waiting_call, (head.id, request), None, (caller, context)).await
                 {
@@ -226,7 +226,7 @@ impl CodeCall {
             let chunks: Vec<_> = chunks.iter().map(|chunk| String::from_utf8_lossy(chunk)).collect();
             let state = format!("[{}]", chunks.join(","));
             rests_on(context, &waiting);
-            if let Some(within) = context.extensions.get::<ElsewhereWithin>() {
+            if let Some(within) = context.extensions.get::<NestedOutOfBand>() {
                 within.note(&waiting);
             }
             let asks = InputRequiredResult::new(Some(requests(&waiting)), Some(state));
@@ -261,7 +261,7 @@ impl CodeCall {
         match ask(context, &requests, self.settings().longest_wait()).await {
             Asked::Answered(responses) => {
                 let here = (caller, context);
-                if let Some(next) = self.go_on_elsewhere(&open, &asks, &responses, here).await {
+                if let Some(next) = self.go_on_at_other_instance(&open, &asks, &responses, here).await {
                     return next;
                 }
                 match self.answer(id, &asks, responses, &open.request, (caller, context)).await? {
@@ -278,7 +278,7 @@ impl CodeCall {
             Asked::InResult => {
                 let ticket = Ticket::new(id, &open.request, asks, open.expires_ms);
                 let mut state = ticket.seal(&self.invoker, caller.principal());
-                if let Some(held) = held(&open.waiting) {
+                if let Some(held) = held_call(&open.waiting) {
                     rests_on(context, &open.waiting);
                     state = state.map(|state| self.invoker.at_home_of(held, state));
                 }
@@ -348,7 +348,7 @@ fn not_answered(id: ExecutionId) -> String {
 
 /// Notes for whoever seals the answer to the request of `context` that a call is held open at an instance.
 fn rests_on(context: &RequestContext<RoleServer>, waiting: &[Waiting]) {
-    if let (Some(rests_on), Some(held)) = (context.extensions.get::<RestsOn>(), held(waiting)) {
+    if let (Some(rests_on), Some(held)) = (context.extensions.get::<RestsOn>(), held_call(waiting)) {
         rests_on.note(held);
     }
 }

@@ -21,7 +21,7 @@ use super::{
     detached::running,
     questions::{Open, Waiting, described},
     record::Chunk,
-    refusal::{Refusal, elsewhere},
+    refusal::{Refusal, at_other_instance},
 };
 use crate::{
     CodeCall,
@@ -244,7 +244,7 @@ impl CodeCall {
                     let is_plan = most_calls.is_some();
                     return self.end(run, outcome, &host, &caller, is_plan).await.into();
                 }
-                Step::Elsewhere => return elsewhere(run.id()).reply().into(),
+                Step::TakenOver => return at_other_instance(run.id()).reply().into(),
                 Step::NotBegun(error) => return not_begun(&run, &error).await,
                 Step::Suspended => {}
             }
@@ -367,7 +367,7 @@ enum Step {
     Over,
     Suspended,
     /// It is stopped here, and not over: whoever has its execution goes on with it.
-    Elsewhere,
+    TakenOver,
     /// There was no worker for a run that has begun before.
     NotBegun(WorkerError),
 }
@@ -376,9 +376,9 @@ impl Step {
     fn of(result: &RunResult, journal: &RunJournal) -> Self {
         match result {
             Err(RunError::Suspended) => Self::Suspended,
-            Err(RunError::Worker(WorkerError::Disposed)) if journal.is_stored() => Self::Elsewhere,
+            Err(RunError::Worker(WorkerError::Disposed)) if journal.is_stored() => Self::TakenOver,
             Err(RunError::Worker(WorkerError::Aborted) | RunError::Journal { .. }) if journal.is_lost() => {
-                Self::Elsewhere
+                Self::TakenOver
             }
             Err(RunError::Worker(
                 error @ (WorkerError::QueueFull(_)

@@ -63,9 +63,9 @@ fn never() -> u64 {
     u64::MAX
 }
 
-/// The part of what a call waits for that may be settled elsewhere.
+/// The part of what a call waits for that may be settled out of band: on a page or a console, not by the client.
 #[derive(Debug, Default)]
-pub(crate) struct Elsewhere {
+pub(crate) struct OutOfBand {
     pub(crate) approvals: Vec<WaitingApproval>,
     /// Tools whose apps the user has to sign in at.
     pub(crate) sign_ins: Vec<String>,
@@ -73,10 +73,10 @@ pub(crate) struct Elsewhere {
 
 /// The same of calls of a saved plan: an extension of the context in which a script calls it.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct ElsewhereWithin(Arc<Mutex<Elsewhere>>);
+pub(crate) struct NestedOutOfBand(Arc<Mutex<OutOfBand>>);
 
-impl ElsewhereWithin {
-    /// Notes what may be settled elsewhere of the calls that wait.
+impl NestedOutOfBand {
+    /// Notes what may be settled out of band of the calls that wait.
     pub(crate) fn note(&self, waiting: &[Waiting]) {
         let mut noted = self.noted();
         for waiting in waiting {
@@ -86,11 +86,11 @@ impl ElsewhereWithin {
     }
 
     /// All that was noted.
-    pub(crate) fn take(&self) -> Elsewhere {
+    pub(crate) fn take(&self) -> OutOfBand {
         std::mem::take(&mut *self.noted())
     }
 
-    fn noted(&self) -> MutexGuard<'_, Elsewhere> {
+    fn noted(&self) -> MutexGuard<'_, OutOfBand> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -222,7 +222,7 @@ pub(crate) fn requests(waiting: &[Waiting]) -> InputRequests {
 }
 
 /// The state of a call that is held open at an instance, if one of those that wait is.
-pub(crate) fn held(waiting: &[Waiting]) -> Option<&str> {
+pub(crate) fn held_call(waiting: &[Waiting]) -> Option<&str> {
     waiting.iter().filter_map(|waiting| waiting.request_state.as_deref()).find(|state| state.contains('.'))
 }
 
@@ -265,7 +265,7 @@ impl Asking<'_> {
         (self.answers.take(), self.state.take())
     }
 
-    /// Takes the questions that came in place of a result, with what may be settled `elsewhere`. Returns the host's answer to a call that waits; none if
+    /// Takes the questions that came in place of a result, with what may be settled out of band (`out_of_band`). Returns the host's answer to a call that waits; none if
     /// it is to be called again at once.
     ///
     /// # Errors
@@ -273,7 +273,7 @@ impl Asking<'_> {
     pub(crate) fn again(
         &mut self,
         asks: InputRequiredResult,
-        elsewhere: Elsewhere,
+        out_of_band: OutOfBand,
     ) -> Result<Option<ToolAnswer>, Failure> {
         self.round += 1;
         if self.round > MOST_ROUNDS {
@@ -286,8 +286,8 @@ impl Asking<'_> {
             requests: asks.input_requests.unwrap_or_default(),
             request_state: asks.request_state,
             round: self.round,
-            sign_ins: elsewhere.sign_ins,
-            approvals: elsewhere.approvals,
+            sign_ins: out_of_band.sign_ins,
+            approvals: out_of_band.approvals,
         };
         let waits = self.questions.wait(self.index, &waiting);
         self.state = waiting.request_state;

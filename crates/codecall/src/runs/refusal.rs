@@ -48,7 +48,7 @@ pub(super) fn cancelled() -> Refusal {
 }
 
 /// The answer about a run that another instance has.
-pub(super) fn elsewhere(id: ExecutionId) -> Refusal {
+pub(super) fn at_other_instance(id: ExecutionId) -> Refusal {
     let message = format!(
         "{}; codecall:execute {{\"resume\": \"{id}\"}} says how it goes on",
         ExecutionError::LeaseLost

@@ -86,7 +86,7 @@ impl PluginTasks for CodeCall {
 
     fn update(&self, request: UpdateTaskParams, caller: Caller) -> AppFuture<'_, Result<(), ErrorData>> {
         Box::pin(async move {
-            if let Some(answer) = self.update_elsewhere(&request, &caller).await {
+            if let Some(answer) = self.update_at_other_instance(&request, &caller).await {
                 return answer;
             }
             let refused = |refusal: Refusal| ErrorData::invalid_params(refusal.to_string(), None);

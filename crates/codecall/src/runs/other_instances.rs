@@ -20,14 +20,14 @@ use super::{
     Past, Ticket,
     ask::Round,
     flow::{Entered, Next},
-    questions::{Open, Waiting, held},
+    questions::{Open, Waiting, held_call},
     refusal::Refusal,
 };
 use crate::{CodeCall, execute::ExecuteInput, meta_tools::EXECUTE};
 
 impl CodeCall {
     /// Has the instance that holds a call of the task take the answers. `None` if that is this one, or is gone.
-    pub(super) async fn update_elsewhere(
+    pub(super) async fn update_at_other_instance(
         &self,
         request: &UpdateTaskParams,
         caller: &Caller,
@@ -41,7 +41,7 @@ impl CodeCall {
             return None;
         }
         let waiting = Past::open(execution.chunks).await?.1.waiting();
-        self.update_at(held(&waiting)?, request, caller, &execution.head).await
+        self.update_at(held_call(&waiting)?, request, caller, &execution.head).await
     }
 
     /// Has the instance that holds the call of `state` take the answers.
@@ -65,14 +65,14 @@ impl CodeCall {
 
     /// Has the instance that holds a call of a run go on with it, with the answers to the questions `asks`, for a client that waits here. `None` if that is
     /// this one, or is gone.
-    pub(super) async fn go_on_elsewhere(
+    pub(super) async fn go_on_at_other_instance(
         &self,
         open: &Open,
         asks: &[Round],
         responses: &InputResponses,
         (caller, context): (&Caller, &RequestContext<RoleServer>),
     ) -> Option<Result<Next, Refusal>> {
-        let state = held(&open.waiting)?;
+        let state = held_call(&open.waiting)?;
         let id = open.id.to_string();
         let input = ExecuteInput { resume: Some(id), ..ExecuteInput::default() };
         let ticket = Ticket::new(open.id, &input.digest(), asks.to_vec(), open.expires_ms);
@@ -133,7 +133,8 @@ impl CodeCall {
         let of_call =
             responses.iter().map(|(key, response)| (format!("{}.{key}", waiting.index), response.clone()));
         let request = UpdateTaskParams::new(head.id.to_string(), of_call.collect());
-        let answer = self.update_at(held(std::slice::from_ref(waiting))?, &request, caller, head).await?;
+        let answer =
+            self.update_at(held_call(std::slice::from_ref(waiting))?, &request, caller, head).await?;
         Some(answer.map_err(|_| ExecutionError::Unavailable))
     }
 
