@@ -15,10 +15,16 @@ use http::{Request, StatusCode, request::Parts};
 use crate::{
     pages::{self, ApprovalsPage},
     records::{AuthorizationRequest, Session},
-    server::{AuthorizationServer, Services, flow::begin, router::below_issuer, services::APPROVALS_PATH},
+    server::{
+        AuthorizationServer, Services,
+        account_form::{AccountForm, count_visit},
+        flow::begin,
+        router::below_issuer,
+        services::APPROVALS_PATH,
+    },
     web::{
-        params::{Params, read_form},
-        responses::{bad_request, error_page, page, redirect, store_page},
+        params::Params,
+        responses::{bad_request, page, redirect, store_page},
     },
 };
 
@@ -57,10 +63,7 @@ impl ApprovalPages {
     }
 
     async fn page(&self, parts: &Parts) -> Result<Response, Response> {
-        let ctx = &self.services.ctx;
-        ctx.limit_caller("account", &[], ctx.caller(parts), ctx.config.limits.authorize)
-            .await
-            .map_err(error_page)?;
+        count_visit(&self.services, parts).await?;
         match self.services.sessions.current(&parts.headers).await.map_err(store_page)? {
             Some((id, session)) => self.list(&id, &session, None).await,
             None => self.sign_in(parts).await,
@@ -95,21 +98,13 @@ impl ApprovalPages {
     }
 
     async fn decision(&self, parts: &Parts, body: Body) -> Result<Response, Response> {
-        let Services { ctx, authorizations, .. } = &*self.services;
-        let ip = ctx.caller(parts);
-        ctx.limit_caller("account", &[], ip, ctx.config.limits.authorize).await.map_err(error_page)?;
-        authorizations.check_origin(&parts.headers)?;
-        let params = read_form(parts, body).await.map_err(error_page)?;
-        let session = self.services.sessions.current(&parts.headers).await.map_err(store_page)?;
-        let Some((id, session)) = session else {
-            return Err(page(StatusCode::FORBIDDEN, "You are not signed in any more. Open the page again."));
-        };
-        authorizations.check_csrf(&params, &authorizations.csrf_token(&id, PURPOSE, ""))?;
+        let AccountForm { session_id: id, session, params, .. } =
+            AccountForm::read(&self.services, PURPOSE, parts, body).await?;
         let approved = decision_of(&params)?;
         let holds = |scope: &str| self.services.may_hold(&session.sub, scope);
         let approver = Approver::User { subject: &session.sub, holds: &holds };
         match self.store.decide(params.get("id").unwrap_or_default(), approved, approver).await {
-            Ok(_) => Ok(redirect(StatusCode::SEE_OTHER, &ctx.url(APPROVALS_PATH))),
+            Ok(_) => Ok(redirect(StatusCode::SEE_OTHER, &self.address())),
             Err(CannotDecide::Store(error)) => Err(no_store(error)),
             Err(_) => {
                 let error = "This approval does not wait for you any more: it was decided on already, or has expired.";

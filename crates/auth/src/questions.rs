@@ -20,9 +20,15 @@ use crate::{
     pages::{self, Page, PageQuestion, Part, QuestionsPage, Sent},
     question_form::{Errors, content},
     records::{AuthorizationRequest, Session},
-    server::{AuthorizationServer, Services, flow::begin, router::below_issuer, services::QUESTIONS_PATH},
+    server::{
+        AuthorizationServer, Services,
+        account_form::{AccountForm, count_visit},
+        flow::begin,
+        router::below_issuer,
+        services::QUESTIONS_PATH,
+    },
     web::{
-        params::{Params, read_form},
+        params::Params,
         responses::{bad_request, error_page, page, redirect, store_page, with_query},
     },
 };
@@ -68,10 +74,7 @@ impl QuestionPages {
     }
 
     async fn page(&self, parts: &Parts) -> Result<Response, Response> {
-        let ctx = &self.services.ctx;
-        ctx.limit_caller("account", &[], ctx.caller(parts), ctx.config.limits.authorize)
-            .await
-            .map_err(error_page)?;
+        count_visit(&self.services, parts).await?;
         let params = Params::of_query(parts).map_err(error_page)?;
         let plan = params.get("plan").filter(|plan| is_id(plan));
         let is_answered = params.get("answered").is_some();
@@ -138,16 +141,8 @@ impl QuestionPages {
     }
 
     async fn answer(&self, parts: &Parts, body: Body) -> Result<Response, Response> {
-        let Services { ctx, authorizations, .. } = &*self.services;
-        let ip = ctx.caller(parts);
-        ctx.limit_caller("account", &[], ip, ctx.config.limits.authorize).await.map_err(error_page)?;
-        authorizations.check_origin(&parts.headers)?;
-        let params = read_form(parts, body).await.map_err(error_page)?;
-        let session = self.services.sessions.current(&parts.headers).await.map_err(store_page)?;
-        let Some((id, session)) = session else {
-            return Err(page(StatusCode::FORBIDDEN, "You are not signed in any more. Open the page again."));
-        };
-        authorizations.check_csrf(&params, &authorizations.csrf_token(&id, PURPOSE, ""))?;
+        let AccountForm { session_id: id, session, params, .. } =
+            AccountForm::read(&self.services, PURPOSE, parts, body).await?;
         if !params.repeated.is_empty() {
             return Err(bad_request("The form has a field more than once."));
         }

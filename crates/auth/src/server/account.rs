@@ -10,6 +10,7 @@ use axum::{
 use http::{Request, StatusCode, request::Parts};
 
 use super::{
+    account_form::{AccountForm, count_visit},
     flow::begin,
     passkeys::{changes::RecentLogin, registration::off},
     services::{ACCOUNT_PATH, APPROVALS_PATH, QUESTIONS_PATH, Services},
@@ -23,11 +24,13 @@ use crate::{
     records::{AuthorizationRequest, Grant, Session},
     store::{PasskeyStore as _, StoreError},
     web::{
-        params::{Params, read_form},
+        params::Params,
         responses::{bad_request, error_page, page, redirect, store_page, with_query},
     },
 };
 
+/// Purpose of the page's CSRF tokens.
+const PURPOSE: &str = "account";
 /// Parameter of a visit that begins with a login, unless the last one is recent.
 const AGAIN: &str = "again";
 
@@ -45,19 +48,18 @@ pub(super) async fn change(State(services): State<Arc<Services>>, request: Reque
     }
 }
 
-/// Counts a request to the page.
-async fn admit(services: &Services, parts: &Parts) -> Result<ClientAddress, Response> {
+/// Refuses a request where accounts have no page.
+fn check_enabled(services: &Services) -> Result<(), Response> {
     if services.account_url().is_none() {
         let text = "Accounts have no page on this server: it needs `auth.sessionMode: stateful`.";
         return Err(page(StatusCode::NOT_FOUND, text));
     }
-    let (ctx, ip) = (&services.ctx, services.ctx.caller(parts));
-    ctx.limit_caller("account", &[], ip, ctx.config.limits.authorize).await.map_err(error_page)?;
-    Ok(ip)
+    Ok(())
 }
 
 async fn show_page(services: &Services, parts: &Parts) -> Result<Response, Response> {
-    admit(services, parts).await?;
+    check_enabled(services)?;
+    count_visit(services, parts).await?;
     let params = Params::of_query(parts).map_err(error_page)?;
     let current = services.sessions.current(&parts.headers).await.map_err(store_page)?;
     let wants_login = |id: &str, session: &Session| {
@@ -102,7 +104,7 @@ async fn account_page(
         server: &ctx.deployment.name,
         user: &pages::plain(&session.name, 80),
         action: &ctx.url(ACCOUNT_PATH),
-        csrf: &services.authorizations.csrf_token(session_id, "account", ""),
+        csrf: &services.authorizations.csrf_token(session_id, PURPOSE, ""),
         approvals: approvals.as_deref().map(|waiting| (waiting, approvals_url.as_str())),
         questions: plans.map(|waiting| (waiting, questions_url.as_str())),
         applications: &applications(services, sub, account.applications).await?,
@@ -157,17 +159,9 @@ async fn sessions(
 }
 
 async fn apply(services: &Services, parts: &Parts, body: Body) -> Result<Response, Response> {
-    let ip = admit(services, parts).await?;
-    let Services { ctx, authorizations, .. } = services;
-    authorizations.check_origin(&parts.headers)?;
-    let params = read_form(parts, body).await.map_err(error_page)?;
-    let Some((id, session)) = services.sessions.current(&parts.headers).await.map_err(store_page)? else {
-        return Err(page(
-            StatusCode::FORBIDDEN,
-            "You are not signed in any more. Open your account page again.",
-        ));
-    };
-    authorizations.check_csrf(&params, &authorizations.csrf_token(&id, "account", ""))?;
+    check_enabled(services)?;
+    let AccountForm { session_id: id, session, params, ip } =
+        AccountForm::read(services, PURPOSE, parts, body).await?;
     let field = |name| params.get(name).unwrap_or_default();
     let changed = match field("action") {
         "withdraw" => withdraw(services, &session.sub, field("client"), ip).await,
@@ -184,7 +178,7 @@ async fn apply(services: &Services, parts: &Parts, body: Body) -> Result<Respons
         _ => return Err(bad_request("The form does not say what to do.")),
     };
     match changed.map_err(store_page)? {
-        None => Ok(redirect(StatusCode::SEE_OTHER, &ctx.url(ACCOUNT_PATH))),
+        None => Ok(redirect(StatusCode::SEE_OTHER, &services.ctx.url(ACCOUNT_PATH))),
         error => account_page(services, &id, &session, error).await.map_err(store_page),
     }
 }

@@ -1,6 +1,7 @@
 //! The authorization server: its endpoints, one file each, over the services of this crate.
 
 mod account;
+pub(crate) mod account_form;
 mod api_keys;
 mod authorization_server;
 mod authorize;
