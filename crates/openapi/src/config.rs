@@ -11,13 +11,12 @@ use std::{
 use gatewright_core::{HOP_BY_HOP, InvalidField, Secret};
 use http::{HeaderMap, HeaderName, HeaderValue};
 use indexmap::IndexMap;
-use reqwest::Identity;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use url::Url;
 
 pub use self::auth::{ApiAuth, ApiKeyPlace, ClientCredentials, Credential, UserAuthorization};
-use crate::{Location, document::Selector};
+use crate::{Location, certificate::ClientCertificate, document::Selector};
 
 /// Place of a document.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -290,11 +289,12 @@ impl OpenapiConfig {
     ///
     /// # Errors
     /// It cannot be read.
-    pub(crate) fn identity(&self) -> Result<Option<Identity>, InvalidField> {
+    pub(crate) fn certificate(&self) -> Result<Option<ClientCertificate>, InvalidField> {
         for (_, credential) in self.auth.iter().flat_map(ApiAuth::all) {
-            let identity = credential.identity();
-            if let Some(identity) = identity.map_err(|problem| InvalidField::new("auth.cert", problem))? {
-                return Ok(Some(identity));
+            let certificate = credential.certificate();
+            let wrong = |problem| InvalidField::new("auth.cert", problem);
+            if let Some(certificate) = certificate.map_err(wrong)? {
+                return Ok(Some(certificate));
             }
         }
         Ok(None)

@@ -7,6 +7,7 @@
 
 mod app;
 mod call;
+mod certificate;
 mod config;
 mod document;
 mod endpoints;

@@ -13,7 +13,6 @@ use super::{
     answer::{self, MOST_OF_ERROR, Memory, media_type, parse},
     encode::escaped,
     failure::CallError,
-    http,
     items::take_items,
     media::is_json,
     pages::{Answered, Next, PageParameters, is_possible},
@@ -135,11 +134,11 @@ impl HttpApi {
         let (_place, response) = self.send(call, prepared, until).await?;
         let (status, headers) = (response.status(), response.headers().clone());
         if !status.is_success() {
-            let body = http::read(response, MOST_OF_ERROR).await.unwrap_or_default();
+            let body = response.read(MOST_OF_ERROR).await.unwrap_or_default();
             return Ok(Fetched::Refused(answer::refused(status, &headers, &body, &self.redactor)));
         }
         let kind = media_type(&headers);
-        let body = http::read(response, most).await?;
+        let body = response.read(most).await?;
         let bytes = body.len();
         let no_list = || {
             let problem = "needs an answer with one list of items, which the answer of the operation does not have; call it without";

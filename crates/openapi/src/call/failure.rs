@@ -2,11 +2,13 @@
 //!
 //! Texts never hold a URL, which may have a key in it, and what a server wrote passes the redactor before.
 
+use std::{error::Error, io};
+
 use gatewright_core::codes;
 use rmcp::model::{CallToolResult, ContentBlock};
 use serde_json::{Value, json};
 
-use super::bounded::Full;
+use super::{bounded::Full, traffic::TOO_MUCH};
 
 /// Bytes of the name of an argument in an error.
 const LONGEST_NAME: usize = 100;
@@ -111,4 +113,34 @@ pub(crate) fn error(message: String, body: Value) -> CallToolResult {
     let mut result = CallToolResult::error(vec![ContentBlock::text(message)]);
     result.structured_content = Some(body);
     result
+}
+
+/// The kind of an error of a connection, without texts of the server.
+pub(crate) fn reason(error: &(dyn Error + 'static), is_connect: bool) -> String {
+    let causes = || std::iter::successors(Some(error), |cause| (*cause).source());
+    let says = |text| causes().any(|cause| cause.to_string().contains(text));
+    if says("no public address") {
+        return "its name has no public address".to_owned();
+    }
+    let kinds = causes().filter_map(|cause| cause.downcast_ref::<io::Error>()).map(io::Error::kind);
+    let kind = kinds.filter(|kind| *kind != io::ErrorKind::Other).last();
+    match kind {
+        Some(io::ErrorKind::TimedOut) => "no answer in time".to_owned(),
+        _ if is_connect => kind.map_or_else(|| "no connection".to_owned(), |kind| kind.to_string()),
+        _ if says(TOO_MUCH) => format!("the connection broke: {TOO_MUCH}"),
+        Some(kind) => format!("the connection broke: {kind}"),
+        None => "the connection broke: there was no whole answer".to_owned(),
+    }
+}
+
+/// Returns `true` if the server did not begin with the request, by its own word (RFC 9113 §8.7).
+pub(crate) fn is_unprocessed(error: &(dyn Error + 'static)) -> bool {
+    std::iter::successors(Some(error), |cause| (*cause).source())
+        .filter_map(|cause| cause.downcast_ref::<h2::Error>())
+        .filter(|error| error.is_remote())
+        .any(|error| match error.reason() {
+            Some(h2::Reason::NO_ERROR) => error.is_go_away(),
+            Some(h2::Reason::REFUSED_STREAM) => error.is_reset(),
+            _ => false,
+        })
 }

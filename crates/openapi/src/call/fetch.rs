@@ -11,7 +11,7 @@ use url::Url;
 use super::{
     HttpApi,
     failure::CallError,
-    http::{Outgoing, Retries, read},
+    http::{Outgoing, Retries},
 };
 
 /// A document as it was fetched.
@@ -65,7 +65,7 @@ impl HttpApi {
             if !status.is_success() {
                 return Err(CallError::BadAnswer(format!("HTTP {}", status.as_u16())));
             }
-            let text = String::from_utf8(read(response, self.config.max_document_bytes).await?)
+            let text = String::from_utf8(response.read(self.config.max_document_bytes).await?)
                 .map_err(|_| CallError::BadAnswer("it is no text in UTF-8".to_owned()))?;
             let header = |name| headers.get(name).cloned();
             let validators = Validators { etag: header(ETAG), modified: header(LAST_MODIFIED) };

@@ -1,27 +1,27 @@
-//! The HTTP client of an app: filtered addresses, redirects that carry no credentials elsewhere, retries, and bodies with a limit.
+//! The HTTP client of an app: filtered addresses, redirects that carry no credentials elsewhere, and retries.
 
-use std::{
-    sync::Arc,
-    time::{Duration, Instant, SystemTime},
-};
+use std::time::{Duration, Instant, SystemTime};
 
-use arc_swap::ArcSwap;
 use gatewright_core::{AddressError, AddressFilter, ConnectionThread, ExchangeNote, HttpTrail};
 use http::{
-    HeaderMap, HeaderValue, Method, StatusCode,
-    header::{
-        ACCEPT, ACCEPT_LANGUAGE, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, LOCATION, RETRY_AFTER,
-        TRANSFER_ENCODING, USER_AGENT,
-    },
+    HeaderMap, HeaderValue, Method, Request, StatusCode,
+    header::{ACCEPT, ACCEPT_LANGUAGE, CONTENT_TYPE, LOCATION, RETRY_AFTER, USER_AGENT},
 };
-use reqwest::{
-    Identity, Response,
-    dns::{Addrs, Name, Resolve, Resolving},
-    redirect,
+use http_body_util::Full;
+use hyper::body::Bytes;
+use hyper_util::{
+    client::legacy::{Client, Error, connect::capture_connection},
+    rt::{TokioExecutor, TokioTimer},
 };
+use rustls::ClientConfig;
 use url::Url;
 
-use super::failure::CallError;
+use super::{
+    connector::{Connector, tls},
+    failure::{CallError, is_unprocessed, reason},
+    response::Response,
+};
+use crate::certificate::ClientCertificate;
 
 /// Redirects that are followed in a row.
 const MOST_REDIRECTS: usize = 5;
@@ -32,7 +32,16 @@ const FIRST_WAIT: Duration = Duration::from_millis(250);
 /// Idle connections that are kept for one host.
 const IDLE_CONNECTIONS: usize = 16;
 const IDLE: Duration = Duration::from_secs(60);
-const NAME: &str = concat!("gatewright/", env!("CARGO_PKG_VERSION"));
+const NAME: HeaderValue = HeaderValue::from_static(concat!("gatewright/", env!("CARGO_PKG_VERSION")));
+/// Bytes of an answer over HTTP/2 that arrive before somebody reads it.
+const STREAM_WINDOW: u32 = 256 * 1024;
+/// Bytes of all answers of one connection that arrive before somebody reads them.
+const CONNECTION_WINDOW: u32 = 1024 * 1024;
+/// Bytes of the headers of a response over HTTP/2.
+const HEADERS: u32 = 64 * 1024;
+/// Time without a frame after which an HTTP/2 connection is asked for one, so that calls are not sent into one that is gone.
+const ASK_AFTER: Duration = Duration::from_secs(20);
+const ANSWER_WITHIN: Duration = Duration::from_secs(10);
 
 /// A request.
 #[derive(Debug, Clone)]
@@ -58,18 +67,6 @@ pub(crate) struct Retries {
     pub(crate) until: Instant,
 }
 
-struct Filtered(AddressFilter);
-
-impl Resolve for Filtered {
-    fn resolve(&self, name: Name) -> Resolving {
-        let filter = self.0.clone();
-        Box::pin(async move {
-            let addrs: Addrs = Box::new(filter.resolve(name.as_str()).await?.into_iter());
-            Ok(addrs)
-        })
-    }
-}
-
 /// Sends requests of one app.
 #[derive(Debug, Clone)]
 pub(crate) struct HttpClient {
@@ -83,59 +80,59 @@ pub(crate) struct HttpClient {
 
 #[derive(Debug, Clone)]
 struct Filter {
-    client: Arc<ArcSwap<reqwest::Client>>,
+    client: Client<Connector, Full<Bytes>>,
     connections: ConnectionThread,
     filter: AddressFilter,
-    connect_timeout: Duration,
-    identity: Option<Identity>,
 }
 
-/// A client that follows no redirects and resolves names by `filter`.
-fn client(
-    filter: &AddressFilter,
-    connect_timeout: Duration,
-    identity: Option<&Identity>,
-) -> Result<reqwest::Client, String> {
-    let resolver = Arc::new(Filtered(filter.clone()));
-    let builder = || {
-        let builder = match identity {
-            Some(identity) => reqwest::Client::builder().identity(identity.clone()),
-            None => reqwest::Client::builder(),
-        };
-        builder
-            .dns_resolver(resolver.clone())
-            .redirect(redirect::Policy::none())
-            .no_proxy()
-            .connect_timeout(connect_timeout)
-            .pool_max_idle_per_host(IDLE_CONNECTIONS)
-            .pool_idle_timeout(IDLE)
-            .tcp_nodelay(true)
-            .user_agent(NAME)
-    };
-    // Small images have no CA certificates. What does not ask an https host works all the same.
-    let client = builder().build().or_else(|_| builder().tls_certs_only([]).build());
-    client.map_err(|error| error.without_url().to_string())
+/// A client that follows no redirects and uses no proxy.
+fn client(connector: Connector) -> Client<Connector, Full<Bytes>> {
+    let mut client = Client::builder(TokioExecutor::new());
+    client
+        .timer(TokioTimer::new())
+        .pool_timer(TokioTimer::new())
+        .pool_max_idle_per_host(IDLE_CONNECTIONS)
+        .pool_idle_timeout(IDLE)
+        .http2_initial_stream_window_size(STREAM_WINDOW)
+        .http2_initial_connection_window_size(CONNECTION_WINDOW)
+        .http2_max_header_list_size(HEADERS)
+        .http2_keep_alive_interval(ASK_AFTER)
+        .http2_keep_alive_timeout(ANSWER_WITHIN)
+        // A server that reads nothing would keep a connection for good.
+        .http2_keep_alive_while_idle(true);
+    client.build(connector)
+}
+
+/// The request as it goes out.
+///
+/// # Errors
+/// Its URL is too long.
+fn written(request: &Outgoing, headers: HeaderMap) -> Result<Request<Full<Bytes>>, SendError> {
+    let mut url = request.url.clone();
+    // Credentials are those of the configuration.
+    if !url.username().is_empty() || url.password().is_some() {
+        let _ = url.set_username("");
+        let _ = url.set_password(None);
+    }
+    let body = Full::from(request.body.clone().unwrap_or_default());
+    let mut written = Request::new(body);
+    *written.uri_mut() = url.as_str().parse().map_err(|_| SendError::Address(AddressError::Refused))?;
+    *written.method_mut() = request.method.clone();
+    *written.headers_mut() = headers;
+    written.headers_mut().entry(USER_AGENT).or_insert(NAME);
+    Ok(written)
 }
 
 impl Filter {
     fn new(
         allow_private: bool,
         connect_timeout: Duration,
-        identity: Option<&Identity>,
+        tls: ClientConfig,
         connections: &ConnectionThread,
-    ) -> Result<Self, String> {
+    ) -> Self {
         let filter = AddressFilter::new(allow_private);
-        let client = client(&filter, connect_timeout, identity)?;
-        let client = Arc::new(ArcSwap::from_pointee(client));
-        let (connections, identity) = (connections.clone(), identity.cloned());
-        Ok(Self { client, connections, filter, connect_timeout, identity })
-    }
-
-    /// Sends no other request over the connections that are open now.
-    fn leave_connections(&self) {
-        if let Ok(client) = client(&self.filter, self.connect_timeout, self.identity.as_ref()) {
-            self.client.store(Arc::new(client));
-        }
+        let client = client(Connector::new(filter.clone(), tls, connect_timeout));
+        Self { client, connections: connections.clone(), filter }
     }
 
     /// Sends a request, for which `sent` requests were sent before.
@@ -152,41 +149,31 @@ impl Filter {
                 headers.insert(name, value);
             }
         }
-        let client = self.client.load_full();
-        let mut sending = client.request(request.method.clone(), request.url.clone()).headers(headers);
-        if let Some(body) = &request.body {
-            sending = sending.body(body.clone());
-        }
-        let sending = sending.send();
-        let answer = self.connections.drive(sending).await;
+        let mut written = written(request, headers)?;
+        let connection = capture_connection(&mut written);
+        let sending = self.client.request(written);
+        let answer = self.connections.drive(sending).await.map(Response::new);
         if let Some(note) = note {
             note.end(match &answer {
                 Ok(response) => Ok(response.status().as_u16()),
                 Err(error) if error.is_connect() => Err("connect"),
-                Err(error) if error.is_timeout() => Err("timeout"),
                 Err(_) => Err("connection"),
             });
         }
         // The rest would be taken for the response of another request.
-        if answer.as_ref().is_ok_and(has_forbidden_body) {
-            self.leave_connections();
+        if answer.as_ref().is_ok_and(Response::has_forbidden_body)
+            && let Some(connection) = &*connection.connection_metadata()
+        {
+            connection.poison();
         }
-        answer.map_err(|error| SendError::Connection(error.without_url()))
+        answer.map_err(SendError::Connection)
     }
-}
-
-/// Returns `true` for a response without content (204) that announces some all the same, which no client reads (RFC 9110 §8.6).
-fn has_forbidden_body(response: &Response) -> bool {
-    let headers = response.headers();
-    let length = headers.get(CONTENT_LENGTH).map(HeaderValue::as_bytes);
-    let announces = length.is_some_and(|length| length != b"0") || headers.contains_key(TRANSFER_ENCODING);
-    response.status() == StatusCode::NO_CONTENT && announces
 }
 
 #[derive(Debug)]
 enum SendError {
     Address(AddressError),
-    Connection(reqwest::Error),
+    Connection(Error),
     Redirect(&'static str),
 }
 
@@ -195,24 +182,9 @@ impl From<SendError> for CallError {
         match error {
             SendError::Address(AddressError::Refused) => Self::Refused(AddressError::Refused.to_string()),
             SendError::Address(AddressError::Unknown) => Self::Unreachable(AddressError::Unknown.to_string()),
-            SendError::Connection(error) => Self::Unreachable(reason(&error)),
+            SendError::Connection(error) => Self::Unreachable(reason(&error, error.is_connect())),
             SendError::Redirect(why) => Self::BadAnswer(why.to_owned()),
         }
-    }
-}
-
-/// The kind of an error, without the URL and without texts of the server.
-fn reason(error: &reqwest::Error) -> String {
-    let causes = || std::iter::successors(std::error::Error::source(error), |cause| (*cause).source());
-    if causes().any(|cause| cause.to_string().contains("no public address")) {
-        return "its name has no public address".to_owned();
-    }
-    let kinds = causes().filter_map(|cause| cause.downcast_ref::<std::io::Error>()).map(std::io::Error::kind);
-    let kind = kinds.filter(|kind| *kind != std::io::ErrorKind::Other).last().map(|kind| kind.to_string());
-    match () {
-        () if error.is_timeout() => "no answer in time".to_owned(),
-        () if error.is_connect() => kind.unwrap_or_else(|| "no connection".to_owned()),
-        () => format!("the connection broke: {}", kind.as_deref().unwrap_or("there was no whole answer")),
     }
 }
 
@@ -220,16 +192,26 @@ impl HttpClient {
     pub(crate) fn new(
         allow_private: bool,
         connect_timeout: Duration,
-        identity: Option<&Identity>,
+        certificate: Option<&ClientCertificate>,
+    ) -> Result<Self, String> {
+        let tls = tls().map_err(|error| error.to_string())?;
+        Self::with_tls(allow_private, connect_timeout, certificate, tls)
+    }
+
+    /// A client with these settings of TLS.
+    pub(super) fn with_tls(
+        allow_private: bool,
+        connect_timeout: Duration,
+        certificate: Option<&ClientCertificate>,
+        tls: ClientConfig,
     ) -> Result<Self, String> {
         let connections =
             ConnectionThread::start().map_err(|error| format!("a thread cannot be started: {error}"))?;
-        let filter =
-            |allow_private, identity| Filter::new(allow_private, connect_timeout, identity, &connections);
+        let filter = |allow_private, tls| Filter::new(allow_private, connect_timeout, tls, &connections);
         Ok(Self {
-            own: filter(allow_private, None)?,
-            certified: identity.map(|identity| filter(allow_private, Some(identity))).transpose()?,
-            elsewhere: filter(false, None)?,
+            certified: certificate.map(|certificate| filter(allow_private, certificate.shown_by(&tls))),
+            elsewhere: filter(false, tls.clone()),
+            own: filter(allow_private, tls),
         })
     }
 
@@ -259,7 +241,11 @@ impl HttpClient {
                 Ok(response) if is_busy(response.status()) && retries.is_idempotent => {
                     retry_after(response.headers())
                 }
-                Err(SendError::Connection(error)) if error.is_connect() || retries.is_idempotent => None,
+                Err(SendError::Connection(error))
+                    if error.is_connect() || retries.is_idempotent || is_unprocessed(error) =>
+                {
+                    None
+                }
                 _ => return Ok(answer?),
             };
             let wait = wait(asked, attempt, random());
@@ -367,40 +353,6 @@ fn wait(asked: Option<Duration>, attempt: u32, random: f64) -> Duration {
 /// A number in 0..1 from the operating system.
 fn random() -> f64 {
     getrandom::u32().map_or(0.5, |number| f64::from(number) / (f64::from(u32::MAX) + 1.0))
-}
-
-/// Reads a body of at most `most` bytes. A longer one is not read on: the connection is closed.
-///
-/// # Errors
-/// It is longer, compressed, or breaks off.
-pub(crate) async fn read(mut response: Response, most: usize) -> Result<Vec<u8>, CallError> {
-    check(&response)?;
-    if response.content_length().is_some_and(|length| length > most as u64) {
-        return Err(CallError::TooLarge(most));
-    }
-    let mut body = Vec::new();
-    while let Some(chunk) = chunk(&mut response).await? {
-        if body.len() + chunk.len() > most {
-            return Err(CallError::TooLarge(most));
-        }
-        body.extend_from_slice(&chunk);
-    }
-    Ok(body)
-}
-
-/// Refuses a compressed body: none was asked for, and it may be many times as long as it seems.
-pub(crate) fn check(response: &Response) -> Result<(), CallError> {
-    match response.headers().get(CONTENT_ENCODING).map(HeaderValue::as_bytes) {
-        None | Some(b"" | b"identity") => Ok(()),
-        Some(_) => {
-            Err(CallError::BadAnswer("it is compressed, which the gateway did not ask for".to_owned()))
-        }
-    }
-}
-
-/// The next part of a body.
-pub(crate) async fn chunk(response: &mut Response) -> Result<Option<bytes::Bytes>, CallError> {
-    response.chunk().await.map_err(|error| CallError::Unreachable(reason(&error.without_url())))
 }
 
 #[cfg(test)]

@@ -8,6 +8,7 @@ mod body;
 mod bounded;
 mod bytes;
 mod collect;
+mod connector;
 mod credentials;
 mod encode;
 mod failure;
@@ -16,6 +17,8 @@ mod fields;
 mod form;
 mod health;
 mod http;
+#[cfg(test)]
+mod http2_tests;
 mod items;
 mod link;
 mod media;
@@ -23,9 +26,11 @@ mod multipart;
 mod names;
 mod pages;
 mod redactor;
+mod response;
 mod stream;
 mod target;
 mod token;
+mod traffic;
 
 use std::{collections::BTreeMap, sync::Arc, time::Instant};
 
@@ -36,7 +41,6 @@ use ::http::{
 use gatewright_core::{
     AnswerRoom, BearerToken, HOP_BY_HOP, HttpTrail, InvalidField, Paginate, Paging, Secret,
 };
-use reqwest::Response;
 use rmcp::model::{CallToolResult, JsonObject};
 use tokio::sync::{Semaphore, SemaphorePermit};
 use url::Url;
@@ -52,6 +56,7 @@ use self::{
     names::{FieldWriter, TakenNames},
     pages::PageParameters,
     redactor::Redactor,
+    response::Response,
     stream::Sequence,
     target::Places,
     token::Tokens,
@@ -164,8 +169,8 @@ impl HttpApi {
         if let Some(problem) = config.problems().into_iter().next() {
             return Err(problem);
         }
-        let identity = config.identity()?;
-        let http = HttpClient::new(config.allow_private, config.connect_timeout, identity.as_ref())
+        let certificate = config.certificate()?;
+        let http = HttpClient::new(config.allow_private, config.connect_timeout, certificate.as_ref())
             .map_err(|problem| InvalidField::new("", format!("the HTTP client cannot be made: {problem}")))?;
         let redactor = Redactor::new(config.secrets().iter());
         Ok(Self {
@@ -387,13 +392,13 @@ impl HttpApi {
         let most = self.config.max_response_bytes;
         if !status.is_success() {
             // An error that is too long to be read is an error all the same.
-            let body = http::read(response, answer::MOST_OF_ERROR).await.unwrap_or_default();
+            let body = response.read(answer::MOST_OF_ERROR).await.unwrap_or_default();
             return Ok(answer::refused(status, &headers, &body, &self.redactor));
         }
         if let Some(sequence) = Sequence::of(&answer::media_type(&headers)) {
             return stream::read(response, sequence, most, until, reporter, &self.redactor, memory).await;
         }
-        let body = http::read(response, most).await?;
+        let body = response.read(most).await?;
         let kind = answer::media_type(&headers);
         let is_data = kind.is_empty() || media::is_json(&kind) || media::is_text(&kind);
         let body = if is_data { self.redactor.data(body) } else { body };

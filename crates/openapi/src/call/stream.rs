@@ -5,7 +5,6 @@
 use std::time::{Duration, Instant};
 
 use gatewright_core::{ProgressSink, Unreadable, count_values, off_thread, parsed_bytes, read_json};
-use reqwest::Response;
 use rmcp::{
     RoleServer,
     model::{CallToolResult, ContentBlock, NumberOrString, ProgressNotificationParam, ProgressToken},
@@ -16,8 +15,8 @@ use serde_json::{Map, Value, json};
 use super::{
     answer::{self, Memory},
     failure::CallError,
-    http::{check, chunk},
     redactor::Redactor,
+    response::Response,
 };
 use crate::ResponseShape;
 
@@ -118,12 +117,13 @@ pub(crate) async fn read(
     redactor: &Redactor,
     memory: &mut Memory,
 ) -> Result<CallToolResult, CallError> {
-    check(&response)?;
+    response.check()?;
     let mut items = Items::new(sequence, (most / BYTES_PER_VALUE).max(LEAST_VALUES), redactor, memory);
     let (mut bytes, mut note, mut reported) = (0, None, 0);
+    let mut reporter = Some(reporter);
     let mut last_report = Instant::now();
     loop {
-        let part = match tokio::time::timeout_at(until.into(), chunk(&mut response)).await {
+        let part = match tokio::time::timeout_at(until.into(), response.chunk()).await {
             Ok(Ok(Some(part))) => part,
             Ok(Ok(None)) => break,
             Ok(Err(error)) if items.found.is_empty() => return Err(error),
@@ -144,15 +144,21 @@ pub(crate) async fn read(
         while reported < items.found.len() {
             let is_due = reported < REPORTED || last_report.elapsed() >= BETWEEN;
             reported += 1;
-            if is_due {
+            if let (true, Some(heard)) = (is_due, reporter) {
                 last_report = Instant::now();
-                reporter.report(reported, &items.found[reported - 1].to_string()).await;
+                let item = items.found[reported - 1].to_string();
+                let report = heard.report(reported, &item);
+                // A caller that takes no reports must not keep the answer, and others behind it on the connection, from being read.
+                if tokio::time::timeout(BETWEEN, report).await.is_err() {
+                    reporter = None;
+                }
             }
         }
     }
     items.end().await?;
-    if let Some(last) = items.found.get(reported) {
-        reporter.report(items.found.len(), &last.to_string()).await;
+    if let (Some(last), Some(heard)) = (items.found.get(reported), reporter) {
+        // The result follows, so that a report that is lost is no loss.
+        let _ = tokio::time::timeout(BETWEEN, heard.report(items.found.len(), &last.to_string())).await;
     }
     let found = Value::Array(items.found);
     let mut result = CallToolResult::success(vec![ContentBlock::text(found.to_string())]);

@@ -10,7 +10,7 @@ use serde::{Deserialize, Deserializer, de::Error as _};
 use serde_json::Value;
 use url::Url;
 
-use crate::ApiKeyLocation;
+use crate::{ApiKeyLocation, certificate::ClientCertificate};
 
 /// Place of an API key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
@@ -196,14 +196,10 @@ impl Credential {
     ///
     /// # Errors
     /// It and its key cannot be read.
-    pub(crate) fn identity(&self) -> Result<Option<reqwest::Identity>, String> {
+    pub(crate) fn certificate(&self) -> Result<Option<ClientCertificate>, String> {
         let Self::Mtls { cert, key } = self else { return Ok(None) };
-        let pem = format!("{}\n{}", key.expose().trim(), cert.trim());
-        let wrong = |_| "is no certificate in PEM that belongs to `key`".to_owned();
-        let identity = reqwest::Identity::from_pem(pem.as_bytes()).map_err(wrong)?;
-        // Only a client compares them.
-        let client = reqwest::Client::builder().tls_certs_only([]).identity(identity.clone()).build();
-        client.map(|_| Some(identity)).map_err(wrong)
+        let certificate = ClientCertificate::from_pem(cert, key.expose());
+        certificate.map(Some).ok_or_else(|| "is no certificate in PEM that belongs to `key`".to_owned())
     }
 
     pub(super) fn problem(&self) -> Option<(&'static str, String)> {
@@ -222,7 +218,7 @@ impl Credential {
                 is_bad.then(|| ("name", "is no name of a header".to_owned()))
             }
             Self::Oauth(user) => user.problem(),
-            Self::Mtls { .. } => self.identity().err().map(|problem| ("cert", problem)),
+            Self::Mtls { .. } => self.certificate().err().map(|problem| ("cert", problem)),
             Self::ClientCredentials(client) => {
                 let is_bad = client.token_url.as_deref().is_some_and(|url| !is_http(url));
                 is_bad.then(|| ("tokenUrl", "must be an address like `https://host/token`".to_owned()))
