@@ -189,7 +189,7 @@ impl Invoker {
         }
         match found {
             Ok(tool) => Ok(tool),
-            Err(Denied::Unknown) => Err(self.unknown(name, caller, reaches).await),
+            Err(Denied::Unknown) => Err(Box::pin(self.unknown(name, caller, reaches)).await),
             Err(Denied::Policies) => {
                 Err(InvokeError::Forbidden { name: clipped(name).to_owned(), why: Forbidden::NotPermitted })
             }

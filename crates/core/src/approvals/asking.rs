@@ -98,7 +98,22 @@ impl Invoker {
             Decided::Passes(call) => return Ok(Passage::Passes(call)),
             Decided::Asks(call) => call,
         };
+        // In a box: most requests need no approval, and their futures would be as large as those that do.
+        Box::pin(self.approval(call, sealed_for, answered, is_open, context)).await
+    }
+
+    /// Lets a request pass whose approval was given, or asks for it.
+    async fn approval<O: Requested>(
+        &self,
+        call: PendingRequest<O>,
+        sealed_for: &str,
+        answered: Option<Answered>,
+        is_open: bool,
+        context: &RequestContext<RoleServer>,
+    ) -> Result<Passage<O>, InvokeError> {
+        let rehearsed = context.extensions.get::<Rehearsed>();
         if let Some(rehearsed) = rehearsed {
+            let is_unmade = !rehearsed.is_made();
             let stands = self.stands(&call, context).await.map_err(|error| unasked(&call, error.into()))?;
             if stands {
                 rehearsed.note_standing();

@@ -187,14 +187,15 @@ impl Conversation<'_> {
             true => Answers::default(),
             false => answers,
         };
+        // What takes more than one exchange is in a box: the futures of most requests would be as large otherwise.
         let sent = match (answers.open_call, key) {
             (Some(id), Some(key)) => {
-                self.resume(id, &key, &answers.responses.unwrap_or_default(), &context).await
+                Box::pin(self.resume(id, &key, &answers.responses.unwrap_or_default(), &context)).await
             }
             (Some(_), None) => return Err(Unanswered::Over),
-            (None, Some(key)) => self.begin(answers, key, context, send).await,
+            (None, Some(key)) => Box::pin(self.begin(answers, key, context, send)).await,
             (None, None) if at_once && !is_stateless && answers_any(&has) => {
-                return self.by_requests(answers, context, send).await.map(Response::App);
+                return Box::pin(self.by_requests(answers, context, send)).await.map(Response::App);
             }
             (None, None) => self.once(answers, context, send).await.map(Response::App),
         };
