@@ -95,7 +95,11 @@ impl CodeCall {
             executions: Executions::in_memory(ExecutionsConfig::default()),
             has_journals: true,
             own_paths: OnceLock::new(),
-            index: LiveIndex::follow(invoker.registry().clone(), semantic.clone()),
+            index: LiveIndex::follow(
+                invoker.registry().clone(),
+                semantic.clone(),
+                settings.config.search.meaning,
+            ),
             semantic,
             invoker,
             pool,

@@ -8,7 +8,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    EmbeddingConfig, Mode, ModeRule, ResultConfig, ShapeLearning,
+    EmbeddingConfig, Mode, ModeRule, ResultConfig, SearchConfig, ShapeLearning,
     call_log::{self, CallLog},
 };
 
@@ -29,6 +29,8 @@ pub struct CodeCallConfig {
     pub worker: WorkerConfig,
     /// Ranking of `codecall:search`.
     pub embedding: EmbeddingConfig,
+    /// Index of `codecall:search`.
+    pub search: SearchConfig,
     /// Parts of error messages that are removed.
     pub sanitization: SanitizationConfig,
     /// `on` (default) learns field names and types of results, never values, for tools without an output schema; `off` learns nothing.
@@ -47,6 +49,7 @@ impl Default for CodeCallConfig {
             vm: VmConfig::default(),
             worker: WorkerConfig::default(),
             embedding: EmbeddingConfig::default(),
+            search: SearchConfig::default(),
             sanitization: SanitizationConfig::default(),
             shapes: ShapeLearning::default(),
             result: ResultConfig::default(),

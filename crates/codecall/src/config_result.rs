@@ -41,6 +41,35 @@ impl From<OnOff> for ShapeLearning {
     }
 }
 
+/// Ranking of `codecall:search` by meaning.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", from = "OnOff")]
+pub enum Meaning {
+    /// Tools are found by the meaning of their words too. The default.
+    #[default]
+    On,
+    /// Tools are found by their words alone.
+    Off,
+}
+
+impl From<OnOff> for Meaning {
+    fn from(value: OnOff) -> Self {
+        match value {
+            OnOff::Word(OnOffWord::On) | OnOff::Flag(true) => Self::On,
+            OnOff::Word(OnOffWord::Off) | OnOff::Flag(false) => Self::Off,
+        }
+    }
+}
+
+/// Index of `codecall:search`.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+pub struct SearchConfig {
+    /// `on` (default) finds tools by the meaning of their words too, with a table that is part of the program; `off` by their words alone.
+    #[schemars(with = "OnOff")]
+    pub meaning: Meaning,
+}
+
 /// Results of `codecall:execute` and `codecall:invoke`.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]

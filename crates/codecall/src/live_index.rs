@@ -13,7 +13,7 @@ use gatewright_search::{Change as IndexChange, Document, Index};
 use tokio::sync::{broadcast::error::RecvError, watch};
 use tokio_util::sync::{CancellationToken, DropGuard};
 
-use crate::semantic::Semantic;
+use crate::{Meaning, semantic::Semantic};
 
 /// A search index that follows the registry.
 #[derive(Debug)]
@@ -35,10 +35,14 @@ pub(crate) struct Current {
 
 impl LiveIndex {
     /// Indexes what `registry` offers, and follows it until dropped. What is indexed is handed to `semantic` too.
-    pub(crate) fn follow(registry: Arc<Registry>, semantic: Semantic) -> Self {
+    pub(crate) fn follow(registry: Arc<Registry>, semantic: Semantic, meaning: Meaning) -> Self {
         let mut changes = registry.changes();
         let version = registry.tools_version();
-        let first = Current::default().caught_up(registry.all_tools(), version);
+        let empty = match meaning {
+            Meaning::On => Index::default(),
+            Meaning::Off => Index::by_words(),
+        };
+        let first = Current { index: empty, ..Current::default() }.caught_up(registry.all_tools(), version);
         let current = Arc::new(ArcSwap::from_pointee(first));
         let (renew, renewed) = watch::channel(());
         let stop = CancellationToken::new();

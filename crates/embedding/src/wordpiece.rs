@@ -5,6 +5,7 @@
 
 use std::{collections::HashMap, path::Path};
 
+use gatewright_search::pieces;
 use serde_json::Value;
 use unicode_normalization::{UnicodeNormalization as _, char::is_combining_mark};
 
@@ -109,20 +110,18 @@ impl WordPiece {
             std::mem::take(word)
         };
         word.clear();
-        let chars: Vec<char> = clean.chars().collect();
         let before = out.len();
-        let mut at = 0;
-        while at < chars.len() && chars.len() <= MAX_WORD {
-            let found = (at + 1..=chars.len()).rev().find_map(|end| {
-                let mut piece = String::from(if at > 0 { "##" } else { "" });
-                piece.extend(&chars[at..end]);
-                self.vocabulary.get(&piece).map(|number| (end, *number))
-            });
-            let Some((end, number)) = found else { break };
-            out.push(number);
-            at = end;
-        }
-        if at < chars.len() {
+        let mut marked = String::new();
+        let mut find = |piece: &str, continues: bool| {
+            if !continues {
+                return self.vocabulary.get(piece).copied();
+            }
+            marked.clear();
+            marked.push_str("##");
+            marked.push_str(piece);
+            self.vocabulary.get(&marked).copied()
+        };
+        if clean.chars().count() > MAX_WORD || !pieces(&clean, &mut find, |number| out.push(number)) {
             out.truncate(before);
             out.push(self.unknown);
         }

@@ -7,6 +7,7 @@ use rustc_hash::FxHashMap;
 use crate::{
     Document,
     fields::{self, FIELDS, Field, bare_name},
+    meaning,
     segment::{App, Dictionary, JOINED_NAME, Segment, Stored, hash, squeezed},
     terms::Terms,
     tokenize::{self, TokenKind},
@@ -16,6 +17,9 @@ use crate::{
 
 /// Most words of one document that are read; what follows in a longer one is not searched.
 const MAX_WORDS: usize = 20_000;
+/// Most words of a name and of a description that its meaning is made of.
+const MEANT_NAME: usize = 12;
+const MEANT_DESCRIPTION: usize = 24;
 const STOPPED: u32 = u32::MAX;
 const JOINED_IN_NAME: u32 = FIELDS as u32;
 
@@ -32,15 +36,30 @@ struct Pending {
     app: Arc<str>,
     /// Place of its entries among the builder's.
     entries: Range<usize>,
+    /// Number of its vector.
+    vector: usize,
     name_terms: u8,
+}
+
+/// A distinct word.
+#[derive(Debug, Clone, Copy)]
+struct Word {
+    /// Number of its term.
+    term: u32,
+    /// Place and number of its pieces.
+    pieces: (u32, u32),
 }
 
 /// Collects documents into one [`Segment`].
 pub(crate) struct SegmentBuilder {
     weights: Arc<Weights>,
     terms: Terms,
-    /// Words as read, to the number of their term.
-    words: FxHashMap<Box<str>, u32>,
+    /// Words as read.
+    words: FxHashMap<Box<str>, Word>,
+    /// Pieces of all words, side by side.
+    pieces: Vec<u32>,
+    /// Vectors of all documents, side by side.
+    vectors: Vec<i8>,
     numbers: FxHashMap<Arc<str>, u32>,
     by_number: Vec<Arc<str>>,
     apps: FxHashMap<Arc<str>, ()>,
@@ -56,6 +75,8 @@ impl SegmentBuilder {
             weights,
             terms: Terms::default(),
             words: FxHashMap::default(),
+            pieces: Vec::new(),
+            vectors: Vec::new(),
             numbers: FxHashMap::default(),
             by_number: Vec::new(),
             apps: FxHashMap::default(),
@@ -69,14 +90,25 @@ impl SegmentBuilder {
         let mut occurrences = std::mem::take(&mut self.occurrences);
         occurrences.clear();
         let mut lengths = [0_u32; FIELDS];
+        let (mut meant, mut meant_of) = (Vec::new(), [0_usize; 2]);
         fields::texts(&document, &mut |field, text| {
             tokenize::words(text, |word, kind| {
                 if occurrences.len() >= MAX_WORDS {
                     return;
                 }
-                let term = self.number(word, kind);
+                let Word { term, pieces } = self.number(word, kind);
                 if term == STOPPED {
                     return;
+                }
+                let room = match field {
+                    Field::Name => MEANT_NAME,
+                    Field::Description => MEANT_DESCRIPTION,
+                    _ => 0,
+                };
+                if room > 0 && kind == TokenKind::Word && pieces.1 > 0 && meant_of[field as usize] < room {
+                    meant_of[field as usize] += 1;
+                    let start = pieces.0 as usize;
+                    meant.extend_from_slice(&self.pieces[start..start + pieces.1 as usize]);
                 }
                 let column = match (field, kind) {
                     (Field::Name, TokenKind::Joined) => JOINED_IN_NAME,
@@ -103,6 +135,9 @@ impl SegmentBuilder {
                 app
             }
         };
+        if self.weights.meaning {
+            self.vectors.extend(meaning::table().vector(&meant));
+        }
         let start = self.entries.len();
         self.entries.extend_from_slice(&entries);
         self.pending.push(Pending {
@@ -112,15 +147,16 @@ impl SegmentBuilder {
             }),
             app,
             entries: start..start + entries.len(),
+            vector: self.pending.len(),
             name_terms: u8::try_from(in_name).unwrap_or(u8::MAX),
         });
     }
 
-    fn number(&mut self, word: &str, kind: TokenKind) -> u32 {
-        if let Some(number) = self.words.get(word) {
-            return *number;
+    fn number(&mut self, word: &str, kind: TokenKind) -> Word {
+        if let Some(known) = self.words.get(word) {
+            return *known;
         }
-        let number = match self.terms.of(word, kind) {
+        let term = match self.terms.of(word, kind) {
             None => STOPPED,
             Some(term) => match self.numbers.get(term.as_ref()) {
                 Some(number) => *number,
@@ -133,8 +169,13 @@ impl SegmentBuilder {
                 }
             },
         };
-        self.words.insert(word.into(), number);
-        number
+        let start = self.pieces.len();
+        if term != STOPPED && self.weights.meaning {
+            meaning::table().cut(word, &mut self.pieces);
+        }
+        let known = Word { term, pieces: (start as u32, (self.pieces.len() - start) as u32) };
+        self.words.insert(word.into(), known);
+        known
     }
 
     fn entry(&self, occurrences: &[u32], lengths: &[u32; FIELDS]) -> Entry {
@@ -156,7 +197,7 @@ impl SegmentBuilder {
 
     /// The segment of everything added. Of two documents with one name the later stays.
     pub(crate) fn finish(self) -> Segment {
-        let Self { by_number, mut pending, entries, words, numbers, .. } = self;
+        let Self { by_number, mut pending, entries, words, numbers, weights, vectors, .. } = self;
         drop((words, numbers));
         keep_last_of_each_name(&mut pending);
         pending.sort_by(|a, b| (&a.app, &a.stored.name).cmp(&(&b.app, &b.stored.name)));
@@ -189,6 +230,8 @@ impl SegmentBuilder {
             forward_starts: Vec::with_capacity(pending.len() + 1),
             ..Segment::default()
         };
+        let width = if weights.meaning { meaning::table().dimensions } else { 0 };
+        segment.vectors.reserve_exact(pending.len() * width);
         let mut next = starts.clone();
         for (document, one) in pending.into_iter().enumerate() {
             segment.forward_starts.push(segment.forward.len() as u32);
@@ -201,6 +244,9 @@ impl SegmentBuilder {
                 segment.posting_impacts[at] = entry.impact;
                 segment.posting_masks[at] = entry.mask;
                 segment.forward.push(term);
+            }
+            if weights.meaning {
+                segment.vectors.extend_from_slice(&vectors[one.vector * width..(one.vector + 1) * width]);
             }
             push_document(&mut segment, one.stored, one.app);
         }

@@ -9,6 +9,7 @@ use crate::{
     rank::Candidate,
     terms::Terms,
     tokenize,
+    vectors::cosines,
 };
 
 /// A hit with what made it one.
@@ -19,6 +20,8 @@ pub struct Explanation {
     pub hit: Hit,
     /// The query is this tool's name.
     pub exact_name: bool,
+    /// Nearness in meaning to the query by the words' vectors, -1 to 1. `None` where words alone count, and for queries without a known word.
+    pub meaning: Option<f32>,
     /// Share of the query's information that the tool's text has, 0-1.
     pub matched: f32,
     /// Words of the query found, in order of the query.
@@ -129,6 +132,15 @@ impl Index {
                 share: worth * slot.idf / total,
             });
         }
-        Explanation { hit: self.hit(&candidate), exact_name: candidate.exact, matched, terms, missing }
+        let vector = [segment.vector_of(candidate.document)];
+        let meaning = parsed.vector.as_ref().and_then(|query| cosines(query, vector.into_iter()).pop());
+        Explanation {
+            hit: self.hit(&candidate),
+            exact_name: candidate.exact,
+            meaning,
+            matched,
+            terms,
+            missing,
+        }
     }
 }

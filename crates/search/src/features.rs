@@ -10,6 +10,7 @@ use crate::{
     parsed_query::{ParsedQuery, Slot, Why, idf},
     rank::Candidate,
     score::Asked,
+    vectors::cosines,
     weights::RankWeights,
 };
 
@@ -32,6 +33,10 @@ pub(crate) struct Features {
     pub(crate) clause: f32,
     /// Nearness to the best candidate of some clause.
     pub(crate) relative: f32,
+    /// Cosine of the document and the query, -1 to 1.
+    pub(crate) meaning: f32,
+    /// Standard deviations of `meaning` above the candidates' mean, divided by the number of clauses.
+    pub(crate) standing: f32,
     /// The score, not part of the order.
     pub(crate) score: f32,
 }
@@ -47,6 +52,7 @@ impl Features {
             + weights.description_pairs * self.description_pairs
             + weights.clause * self.clause
             + weights.relative * self.relative
+            + weights.standing * self.standing
     }
 
     /// The numbers in order of [`RankWeights`]' fields, for training.
@@ -60,6 +66,7 @@ impl Features {
             self.description_pairs,
             self.clause,
             self.relative,
+            self.standing,
         ]
     }
 }
@@ -156,6 +163,7 @@ impl Index {
             out.push(Features { score, ..self.seen(parsed, &perfect, whole, &scopes) });
             clause_sums.extend_from_slice(&scopes.sums);
         }
+        self.compare(parsed, candidates, &mut out);
         for clause in 0..whole.max(1) {
             let of = || clause_sums.iter().skip(clause).step_by(count);
             let top = of().copied().fold(1e-6, f32::max);
@@ -164,6 +172,21 @@ impl Index {
             }
         }
         out
+    }
+
+    /// Fills in how near the candidates are in meaning.
+    fn compare(&self, parsed: &ParsedQuery, candidates: &[Candidate], out: &mut [Features]) {
+        let Some(vector) = &parsed.vector else { return };
+        let of = |one: &Candidate| self.inner.parts[one.part].segment.vector_of(one.document);
+        let cosines = cosines(vector, candidates.iter().map(of));
+        let spread = Spread::of(&cosines);
+        // One vector says less about a request the more parts it has.
+        let parts = parsed.clauses.max(1) as f32;
+        let weights = &self.inner.weights;
+        for (one, cosine) in out.iter_mut().zip(cosines) {
+            (one.meaning, one.standing) = (cosine, spread.standing(cosine) / parts);
+            one.score = one.score.max((cosine - weights.near_from) * weights.near);
+        }
     }
 
     /// Finds what a candidate has for each slot, and sums it up for each scope.
@@ -260,6 +283,26 @@ impl Index {
             seen.clause = best(0.0);
         }
         seen
+    }
+}
+
+/// Mean and standard deviation of some numbers.
+struct Spread {
+    mean: f32,
+    deviation: f32,
+}
+
+impl Spread {
+    fn of(values: &[f32]) -> Self {
+        let count = values.len().max(1) as f32;
+        let mean = values.iter().sum::<f32>() / count;
+        let variance = values.iter().map(|value| (value - mean).powi(2)).sum::<f32>() / count;
+        Self { mean, deviation: variance.sqrt() }
+    }
+
+    /// Standard deviations of a value above the mean; few values, or ones that hardly differ, count less.
+    fn standing(&self, value: f32) -> f32 {
+        (value - self.mean) / (self.deviation + 0.02)
     }
 }
 

@@ -155,6 +155,12 @@ impl Index {
         Self::build_with(Weights::default(), documents)
     }
 
+    /// An empty index that ranks by words alone, as do those that [`Index::updated`] makes of it.
+    #[must_use]
+    pub fn by_words() -> Self {
+        Self::build_with(Weights { meaning: false, ..Weights::default() }, [])
+    }
+
     /// [`Index::build`] with other constants, for measuring.
     #[doc(hidden)]
     #[must_use]

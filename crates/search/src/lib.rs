@@ -24,8 +24,10 @@ mod fields;
 mod fuzzy;
 mod index;
 mod intents;
+mod meaning;
 mod merge;
 mod parsed_query;
+mod pieces;
 mod query;
 mod rank;
 mod score;
@@ -35,6 +37,7 @@ mod terms;
 mod tokenize;
 mod trigrams;
 mod values;
+pub mod vectors;
 mod weights;
 
 pub mod eval;
@@ -43,6 +46,8 @@ pub use document::{Change, Document};
 pub use explain::{Explanation, Relation, TermMatch, word_of};
 pub use index::{Entry, Index, VisibleSet};
 pub use intents::clauses;
+#[doc(hidden)]
+pub use pieces::pieces;
 pub use query::{DEFAULT_MIN_BEST, DEFAULT_MIN_SCORE, Hit, MAX_TOP_K, Query, Ranked, SearchResult, Visible};
 #[doc(hidden)]
 pub use weights::{FieldWeight, RankWeights, Weights};

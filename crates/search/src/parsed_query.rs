@@ -5,7 +5,7 @@ use rustc_hash::FxHashMap;
 use crate::{
     fuzzy,
     index::IndexData,
-    intents, synonyms,
+    intents, meaning, synonyms,
     terms::Terms,
     tokenize::{self, TokenKind},
     trigrams,
@@ -61,12 +61,21 @@ pub(crate) struct Slot {
     pub(crate) clauses: u64,
 }
 
+impl Slot {
+    /// A name that no document has is said of the request, not of the tool.
+    fn is_strange(&self) -> bool {
+        self.looks == Looks::Name && self.alternatives.is_empty()
+    }
+}
+
 /// See the module.
 #[derive(Debug, Default)]
 pub(crate) struct ParsedQuery {
     pub(crate) slots: Vec<Slot>,
     /// Number of clauses of the query.
     pub(crate) clauses: usize,
+    /// Its meaning; none if no word has one.
+    pub(crate) vector: Option<Vec<i8>>,
 }
 
 /// The information a term carries when `frequency` of `documents` hold it.
@@ -80,13 +89,15 @@ impl ParsedQuery {
     pub(crate) fn new(inner: &IndexData, documents: usize, text: &str) -> Self {
         let terms = Terms::default();
         let text = &text[..text.floor_char_boundary(MAX_BYTES)];
-        let mut builder = Builder { inner, documents, slots: Vec::new(), seen: FxHashMap::default() };
+        let mut builder =
+            Builder { inner, documents, slots: Vec::new(), seen: FxHashMap::default(), meant: Vec::new() };
         let clauses = intents::clauses(text);
         for (number, clause) in clauses.iter().enumerate() {
             builder.clause(&terms, clause, number);
         }
         builder.fill();
-        Self { slots: builder.slots, clauses: clauses.len() }
+        let vector = builder.vector();
+        Self { slots: builder.slots, clauses: clauses.len(), vector }
     }
 }
 
@@ -95,12 +106,15 @@ struct Builder<'i> {
     documents: usize,
     slots: Vec<Slot>,
     seen: FxHashMap<String, usize>,
+    /// Pieces of words, and the slot of each.
+    meant: Vec<(u32, usize)>,
 }
 
 impl Builder<'_> {
     fn clause(&mut self, terms: &Terms, text: &str, clause: usize) {
         // The word before, for pairs that are also written as one word.
         let mut before: Option<(String, usize)> = None;
+        let mut pieces = Vec::new();
         let mut values = Values::default();
         for (_, chunk) in intents::chunks(text) {
             let looks = values.look(chunk);
@@ -133,6 +147,15 @@ impl Builder<'_> {
                     });
                     self.slots.len() - 1
                 });
+                if self.inner.weights.meaning
+                    && kind == TokenKind::Word
+                    && looks != Looks::Value
+                    && self.slots[at].clauses >> clause.min(63) & 1 == 0
+                {
+                    pieces.clear();
+                    meaning::table().cut(word, &mut pieces);
+                    self.meant.extend(pieces.iter().map(|piece| (*piece, at)));
+                }
                 let slot = &mut self.slots[at];
                 slot.clauses |= 1 << clause.min(63);
                 slot.looks = slot.looks.min(looks);
@@ -175,6 +198,13 @@ impl Builder<'_> {
         }
     }
 
+    /// The vector of the words, without values and names that no document has.
+    fn vector(&self) -> Option<Vec<i8>> {
+        let meant = self.meant.iter().filter(|(_, slot)| !self.slots[*slot].is_strange());
+        let pieces: Vec<u32> = meant.map(|(piece, _)| *piece).collect();
+        (!pieces.is_empty()).then(|| meaning::table().vector(&pieces))
+    }
+
     /// Looks up every slot's own term, and what stands in for it.
     fn fill(&mut self) {
         let weights = &self.inner.weights;
@@ -211,8 +241,7 @@ impl Builder<'_> {
             let value = if slot.looks == Looks::Value { weights.value } else { 1.0 };
             let unknown = if own.is_none() { weights.unknown } else { 1.0 };
             let (here, there) = (of(self.documents), of(wide) / idf(wide, 0));
-            // A name that no document has is said of the request, not of the tool.
-            let strange = slot.looks == Looks::Name && slot.alternatives.is_empty();
+            let strange = slot.is_strange();
             slot.idf = here * value * unknown;
             slot.asked = if strange { 0.0 } else { here * value };
             slot.rarity = there * value;

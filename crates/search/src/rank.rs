@@ -8,10 +8,13 @@ use crate::{
     parsed_query::{ParsedQuery, Slot, Why},
     query::MAX_TOP_K,
     segment::squeezed,
+    vectors::cosines,
 };
 
 /// Candidates looked at closely, besides those of single clauses.
 const CANDIDATES: usize = 48;
+/// ... besides them, because they are near in meaning.
+const NEAR: usize = 32;
 /// So many postings are read in no time.
 const CHEAP: usize = 500;
 /// Documents are gone through one by one if there are this many times as many as postings.
@@ -55,7 +58,7 @@ impl Index {
         SearchResult { hits, total_indexed: self.count_visible(query.visible) }
     }
 
-    /// The best documents with what they are ordered by, for blending with another ranking.
+    /// The best documents by words alone with what they are ordered by, for blending with another ranking.
     #[must_use]
     pub fn rank(&self, query: &Query<'_>) -> Vec<Ranked> {
         let ranked = |one: &Candidate| Ranked {
@@ -64,7 +67,9 @@ impl Index {
             score: one.score,
             exact: one.exact,
         };
-        self.ranked(query).1.iter().map(ranked).collect()
+        let mut parsed = ParsedQuery::new(&self.inner, self.len(), query.text);
+        parsed.vector = None;
+        self.ranked_as(query, &parsed).iter().map(ranked).collect()
     }
 
     pub(crate) fn hit(&self, candidate: &Candidate) -> Hit {
@@ -80,12 +85,16 @@ impl Index {
 
     /// The parsed query and the candidates that become hits.
     pub(crate) fn ranked(&self, query: &Query<'_>) -> (ParsedQuery, Vec<Candidate>) {
-        let documents = self.len();
-        let parsed = ParsedQuery::new(&self.inner, documents, query.text);
+        let parsed = ParsedQuery::new(&self.inner, self.len(), query.text);
+        let candidates = self.ranked_as(query, &parsed);
+        (parsed, candidates)
+    }
+
+    fn ranked_as(&self, query: &Query<'_>, parsed: &ParsedQuery) -> Vec<Candidate> {
         let ranges = self.ranges(query.app_ids);
-        let named = self.named_apps(&parsed, &ranges);
-        let mut candidates = self.gather(&parsed, &ranges, &named, query);
-        self.score(&parsed, documents, &named, &mut candidates);
+        let named = self.named_apps(parsed, &ranges);
+        let mut candidates = self.gather(parsed, &ranges, &named, query);
+        self.score(parsed, self.len(), &named, &mut candidates);
         self.exact(query, &ranges, &mut candidates);
         // The sort is stable: the rest stay in order.
         candidates.sort_by_key(|candidate| !candidate.exact);
@@ -94,7 +103,7 @@ impl Index {
             candidates.clear();
         }
         candidates.truncate(query.top_k.clamp(1, MAX_TOP_K));
-        (parsed, candidates)
+        candidates
     }
 
     fn tie(&self, candidate: &Candidate) -> (&str, &str) {
@@ -149,6 +158,9 @@ impl Index {
                 add(self.gather_for(&slots, CLAUSE_CANDIDATES, ranges, query));
             }
         }
+        if let Some(vector) = &parsed.vector {
+            add(self.nearest(vector, ranges, query));
+        }
         // What names the app may be common elsewhere, so that the rarer words do not lead to its tools.
         let every: Vec<&Slot> = parsed.slots.iter().collect();
         for app in named {
@@ -202,6 +214,22 @@ impl Index {
         }
         named.truncate(MOST_NAMED_APPS);
         named
+    }
+
+    /// The documents nearest to the query in meaning.
+    fn nearest(&self, vector: &[i8], ranges: &[Vec<Range<u32>>], query: &Query<'_>) -> Vec<Candidate> {
+        let mut best = Best::new(NEAR);
+        for (number, part) in self.inner.parts.iter().enumerate() {
+            for range in &ranges[number] {
+                let vectors = range.clone().map(|document| part.segment.vector_of(document));
+                for (document, score) in range.clone().zip(cosines(vector, vectors)) {
+                    if score > best.bar && part.sees(query.visible, document) {
+                        best.offer(Candidate { part: number, document, score, order: score, exact: false });
+                    }
+                }
+            }
+        }
+        best.finish()
     }
 
     fn gather_for(
@@ -480,6 +508,14 @@ impl Best {
         if self.candidates.len() >= self.keep * 2 {
             self.trim();
         }
+    }
+
+    /// No more than are to be kept.
+    fn finish(mut self) -> Vec<Candidate> {
+        if self.candidates.len() > self.keep {
+            self.trim();
+        }
+        self.candidates
     }
 
     fn trim(&mut self) {

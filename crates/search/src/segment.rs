@@ -71,6 +71,8 @@ pub(crate) struct Segment {
     pub(crate) forward: Vec<u32>,
     pub(crate) forward_starts: Vec<u32>,
     pub(crate) name_terms: Vec<u8>,
+    /// Each document's vector, side by side; none where words alone count.
+    pub(crate) vectors: Vec<i8>,
     /// Hash of the name without separators, of the bare name too; ascending.
     pub(crate) exact: Vec<(u64, u32)>,
     pub(crate) trigrams: Trigrams,
@@ -84,6 +86,12 @@ impl Segment {
             impacts: &self.posting_impacts[range.clone()],
             masks: &self.posting_masks[range],
         }
+    }
+
+    /// A document's vector; empty where words alone count.
+    pub(crate) fn vector_of(&self, document: u32) -> &[i8] {
+        let width = self.vectors.len() / self.documents.len().max(1);
+        &self.vectors[document as usize * width..(document as usize + 1) * width]
     }
 
     /// Distinct terms of a document.

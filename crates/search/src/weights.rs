@@ -37,6 +37,8 @@ pub struct RankWeights {
     pub clause: f32,
     /// Nearness to the best of a clause.
     pub relative: f32,
+    /// Standing among the candidates by nearness in meaning.
+    pub standing: f32,
 }
 
 impl RankWeights {
@@ -52,6 +54,7 @@ impl RankWeights {
             self.description_pairs,
             self.clause,
             self.relative,
+            self.standing,
         ];
         weights.iter().zip(row).map(|(weight, value)| weight * value).sum()
     }
@@ -86,6 +89,12 @@ pub struct Weights {
     pub crowd: f32,
     /// Tools of such an app that lose nothing.
     pub crowd_from: f32,
+    /// Meaning counts, not words alone.
+    pub meaning: bool,
+    /// Score of a tool for each unit of its cosine with the query above [`Weights::near_from`], whatever its words.
+    pub near: f32,
+    /// See [`Weights::near`].
+    pub near_from: f32,
     /// The order of hits.
     pub rank: RankWeights,
 }
@@ -113,6 +122,9 @@ impl Default for Weights {
             named: 4.0,
             crowd: 1.0,
             crowd_from: 2.0,
+            meaning: true,
+            near: 0.5,
+            near_from: 0.27,
             rank: RankWeights {
                 share: 7.12,
                 matched: 4.75,
@@ -122,6 +134,7 @@ impl Default for Weights {
                 description_pairs: 2.38,
                 clause: 1.02,
                 relative: 4.04,
+                standing: 1.5,
             },
         }
     }
@@ -131,6 +144,10 @@ impl Weights {
     /// Sets a constant by name, for experiments. `None` if there is none of that name.
     #[must_use]
     pub fn with(mut self, name: &str, value: f32) -> Option<Self> {
+        if name == "meaning" {
+            self.meaning = value > 0.0;
+            return Some(self);
+        }
         let place = match name {
             "k1" => &mut self.k1,
             "coverage" => &mut self.coverage,
@@ -151,6 +168,9 @@ impl Weights {
             "rank.description_pairs" => &mut self.rank.description_pairs,
             "rank.clause" => &mut self.rank.clause,
             "rank.relative" => &mut self.rank.relative,
+            "rank.standing" => &mut self.rank.standing,
+            "near" => &mut self.near,
+            "near_from" => &mut self.near_from,
             _ => {
                 let (kind, number) = name.split_at_checked(1)?;
                 let field = self.fields.get_mut(number.parse::<usize>().ok()?)?;

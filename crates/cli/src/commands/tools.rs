@@ -234,6 +234,9 @@ async fn explain(running: Option<&Running>, query: &Query<'_>) -> anyhow::Result
     }
     for explanation in code_call.explain(query, &local_caller()).await {
         outln!("\n{} {:.3}", explanation.hit.name, explanation.hit.score)?;
+        if let Some(meaning) = explanation.meaning.filter(|_| !explanation.exact_name) {
+            outln!("  {meaning:.3}  near in meaning (cosine)")?;
+        }
         explain_words(&explanation)?;
     }
     Ok(())

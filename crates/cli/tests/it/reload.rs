@@ -329,6 +329,7 @@ async fn every_section_of_the_configuration_is_taken_over_or_named_as_waiting_fo
         ("codecall", "worker: { workers: 3 }", Some("codecall.worker.workers")),
         ("codecall", "enabled: false", Some("codecall.enabled")),
         ("codecall", "embedding: { strategy: embedding }", Some("codecall.embedding.strategy")),
+        ("codecall", "search: { meaning: off }", Some("codecall.search.meaning")),
         ("codecall", "mode: codecall_opt_in", None),
         ("codecall", "vm: { maxToolCalls: 7 }", None),
         ("codecall", "sanitization: { removeFilePaths: false }", None),

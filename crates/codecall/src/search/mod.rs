@@ -233,5 +233,12 @@ fn without_words(entry: Entry<'_>, score: f32) -> Explanation {
         description: entry.description.to_owned(),
         score,
     };
-    Explanation { hit, exact_name: false, matched: 0.0, terms: Vec::new(), missing: Vec::new() }
+    Explanation {
+        hit,
+        exact_name: false,
+        meaning: None,
+        matched: 0.0,
+        terms: Vec::new(),
+        missing: Vec::new(),
+    }
 }
