@@ -1,8 +1,8 @@
-//! Times building and querying a large index made from the tools of a folder: `bench_large FOLDER SIZE`.
+//! Times building and querying a large index made from the tools of a folder: `bench_large FOLDER SIZE [words]`; `words` leaves out nearness in meaning.
 use std::{error::Error, fs::File, io::BufReader, path::Path, time::Instant};
 
 use gatewright_search::{
-    Document, Index, Query,
+    Document, Index, Query, Weights,
     eval::{Latency, read_cases, read_corpus},
 };
 
@@ -18,8 +18,9 @@ fn resident() -> f64 {
 
 fn main() -> Result<(), Box<dyn Error>> {
     let mut arguments = std::env::args().skip(1);
-    let folder = arguments.next().ok_or("usage: bench_large FOLDER SIZE")?;
+    let folder = arguments.next().ok_or("usage: bench_large FOLDER SIZE [words]")?;
     let size: usize = arguments.next().ok_or("SIZE missing")?.parse()?;
+    let meaning = arguments.next().is_none_or(|word| word != "words");
     let (mut corpus, mut queries): (Vec<Document>, Vec<(String, Vec<String>)>) = (Vec::new(), Vec::new());
     for entry in std::fs::read_dir(Path::new(&folder))? {
         let path = entry?.path();
@@ -42,12 +43,16 @@ fn main() -> Result<(), Box<dyn Error>> {
     let before = resident();
     let start = Instant::now();
     let mut making = std::time::Duration::ZERO;
-    let index = Index::build((0..size).map(|number| {
-        let start = Instant::now();
-        let document = made(number);
-        making += start.elapsed();
-        document
-    }));
+    let weights = Weights { meaning, ..Weights::default() };
+    let index = Index::build_with(
+        weights,
+        (0..size).map(|number| {
+            let start = Instant::now();
+            let document = made(number);
+            making += start.elapsed();
+            document
+        }),
+    );
     println!(
         "{size} tools: built in {:.2} s (without making them), {:.0} MiB more resident",
         (start.elapsed() - making).as_secs_f64(),

@@ -6,8 +6,9 @@ use rustc_hash::FxHashMap;
 
 use crate::{
     Document,
+    document_vectors::Vectors,
     fields::{self, FIELDS, Field, bare_name},
-    meaning,
+    meaning::{self, DIMENSIONS},
     segment::{App, Dictionary, JOINED_NAME, Segment, Stored, hash, squeezed},
     terms::Terms,
     tokenize::{self, TokenKind},
@@ -230,8 +231,9 @@ impl SegmentBuilder {
             forward_starts: Vec::with_capacity(pending.len() + 1),
             ..Segment::default()
         };
-        let width = if weights.meaning { meaning::table().dimensions } else { 0 };
-        segment.vectors.reserve_exact(pending.len() * width);
+        if weights.meaning {
+            segment.vectors = Vectors::with_capacity(pending.len());
+        }
         let mut next = starts.clone();
         for (document, one) in pending.into_iter().enumerate() {
             segment.forward_starts.push(segment.forward.len() as u32);
@@ -246,7 +248,8 @@ impl SegmentBuilder {
                 segment.forward.push(term);
             }
             if weights.meaning {
-                segment.vectors.extend_from_slice(&vectors[one.vector * width..(one.vector + 1) * width]);
+                let at = one.vector * DIMENSIONS;
+                segment.vectors.push(&vectors[at..at + DIMENSIONS]);
             }
             push_document(&mut segment, one.stored, one.app);
         }

@@ -132,7 +132,7 @@ impl Index {
                 share: worth * slot.idf / total,
             });
         }
-        let vector = [segment.vector_of(candidate.document)];
+        let vector = [segment.vectors.of(candidate.document)];
         let meaning = parsed.vector.as_ref().and_then(|query| cosines(query, vector.into_iter()).pop());
         Explanation {
             hit: self.hit(&candidate),

@@ -177,7 +177,7 @@ impl Index {
     /// Fills in how near the candidates are in meaning.
     fn compare(&self, parsed: &ParsedQuery, candidates: &[Candidate], out: &mut [Features]) {
         let Some(vector) = &parsed.vector else { return };
-        let of = |one: &Candidate| self.inner.parts[one.part].segment.vector_of(one.document);
+        let of = |one: &Candidate| self.inner.parts[one.part].segment.vectors.of(one.document);
         let cosines = cosines(vector, candidates.iter().map(of));
         let spread = Spread::of(&cosines);
         // One vector says less about a request the more parts it has.

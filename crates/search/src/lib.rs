@@ -18,6 +18,7 @@
 
 mod builder;
 mod document;
+mod document_vectors;
 mod explain;
 mod features;
 mod fields;
@@ -26,6 +27,7 @@ mod index;
 mod intents;
 mod meaning;
 mod merge;
+mod nearest;
 mod parsed_query;
 mod pieces;
 mod query;

@@ -18,6 +18,9 @@ static FILE: &[u8] = include_bytes!("meaning.bin");
 static TABLE: LazyLock<Table> =
     LazyLock::new(|| Table::read(FILE).expect("the table in the program is whole"));
 
+/// Numbers of a vector.
+pub(crate) const DIMENSIONS: usize = 192;
+
 /// The table in the program.
 pub(crate) fn table() -> &'static Table {
     &TABLE
@@ -25,7 +28,6 @@ pub(crate) fn table() -> &'static Table {
 
 /// Vectors of words and of pieces of words.
 pub(crate) struct Table {
-    pub(crate) dimensions: usize,
     scales: Vec<f32>,
     rows: &'static [u8],
     words: FxHashMap<&'static str, u32>,
@@ -38,12 +40,14 @@ impl Table {
         let (head, rest) = rest.split_at_checked(12)?;
         let mut numbers = head.as_chunks::<4>().0.iter().map(|bytes| u32::from_le_bytes(*bytes));
         let (dimensions, whole, parts) = (numbers.next()? as usize, numbers.next()?, numbers.next()?);
+        if dimensions != DIMENSIONS {
+            return None;
+        }
         let count = (whole + parts) as usize;
         let (scales, rest) = rest.split_at_checked(count * 4)?;
-        let (rows, texts) = rest.split_at_checked(count * dimensions)?;
+        let (rows, texts) = rest.split_at_checked(count * DIMENSIONS)?;
         let scales = scales.as_chunks::<4>().0.iter().map(|bytes| f32::from_le_bytes(*bytes)).collect();
-        let mut table =
-            Self { dimensions, scales, rows, words: FxHashMap::default(), continuing: FxHashMap::default() };
+        let mut table = Self { scales, rows, words: FxHashMap::default(), continuing: FxHashMap::default() };
         table.words.reserve(whole as usize);
         table.continuing.reserve(parts as usize);
         for (text, number) in std::str::from_utf8(texts).ok()?.lines().zip(0..) {
@@ -72,7 +76,7 @@ impl Table {
 
     /// The vector of a text with these pieces, of length one; zeros if it has none.
     pub(crate) fn vector(&self, pieces: &[u32]) -> Vec<i8> {
-        let mut sum = vec![0.0_f32; self.dimensions];
+        let mut sum = vec![0.0_f32; DIMENSIONS];
         Arch::new().dispatch(Sum { table: self, pieces, sum: &mut sum });
         quantize(&sum)
     }
@@ -93,7 +97,7 @@ impl WithSimd for Sum<'_> {
         let Self { table, pieces, sum } = self;
         for piece in pieces {
             let at = *piece as usize;
-            let row = &table.rows[at * table.dimensions..(at + 1) * table.dimensions];
+            let row = &table.rows[at * DIMENSIONS..(at + 1) * DIMENSIONS];
             let scale = table.scales[at];
             for (sum, number) in sum.iter_mut().zip(row) {
                 *sum += f32::from(*number as i8) * scale;

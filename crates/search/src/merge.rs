@@ -64,7 +64,7 @@ pub(crate) fn merge(a: &Part, b: &Part) -> Segment {
         let (source, terms) = if from_b { (right, &terms_b) } else { (left, &terms_a) };
         segment.forward_starts.push(segment.forward.len() as u32);
         segment.forward.extend(source.terms_of(document).iter().map(|term| terms[*term as usize]));
-        segment.vectors.extend_from_slice(source.vector_of(document));
+        segment.vectors.push(source.vectors.of(document));
         segment.name_terms.push(source.name_terms[document as usize]);
         let app = Arc::clone(&source.app_of(document).id);
         push_document(&mut segment, Arc::clone(&source.documents[document as usize]), app);

@@ -8,7 +8,6 @@ use crate::{
     parsed_query::{ParsedQuery, Slot, Why},
     query::MAX_TOP_K,
     segment::squeezed,
-    vectors::cosines,
 };
 
 /// Candidates looked at closely, besides those of single clauses.
@@ -159,7 +158,7 @@ impl Index {
             }
         }
         if let Some(vector) = &parsed.vector {
-            add(self.nearest(vector, ranges, query));
+            add(self.nearest(vector, NEAR, ranges, query));
         }
         // What names the app may be common elsewhere, so that the rarer words do not lead to its tools.
         let every: Vec<&Slot> = parsed.slots.iter().collect();
@@ -214,22 +213,6 @@ impl Index {
         }
         named.truncate(MOST_NAMED_APPS);
         named
-    }
-
-    /// The documents nearest to the query in meaning.
-    fn nearest(&self, vector: &[i8], ranges: &[Vec<Range<u32>>], query: &Query<'_>) -> Vec<Candidate> {
-        let mut best = Best::new(NEAR);
-        for (number, part) in self.inner.parts.iter().enumerate() {
-            for range in &ranges[number] {
-                let vectors = range.clone().map(|document| part.segment.vector_of(document));
-                for (document, score) in range.clone().zip(cosines(vector, vectors)) {
-                    if score > best.bar && part.sees(query.visible, document) {
-                        best.offer(Candidate { part: number, document, score, order: score, exact: false });
-                    }
-                }
-            }
-        }
-        best.finish()
     }
 
     fn gather_for(
@@ -491,19 +474,19 @@ fn each_above(sums: &mut [f32], best: &mut Best, mut each: impl FnMut(&mut Best,
 }
 
 /// The best so many candidates.
-struct Best {
+pub(crate) struct Best {
     candidates: Vec<Candidate>,
     keep: usize,
     /// Scores up to this no longer get in.
-    bar: f32,
+    pub(crate) bar: f32,
 }
 
 impl Best {
-    fn new(keep: usize) -> Self {
+    pub(crate) fn new(keep: usize) -> Self {
         Self { candidates: Vec::with_capacity(keep * 2), keep, bar: 0.0 }
     }
 
-    fn offer(&mut self, candidate: Candidate) {
+    pub(crate) fn offer(&mut self, candidate: Candidate) {
         self.candidates.push(candidate);
         if self.candidates.len() >= self.keep * 2 {
             self.trim();
@@ -511,7 +494,7 @@ impl Best {
     }
 
     /// No more than are to be kept.
-    fn finish(mut self) -> Vec<Candidate> {
+    pub(crate) fn finish(mut self) -> Vec<Candidate> {
         if self.candidates.len() > self.keep {
             self.trim();
         }

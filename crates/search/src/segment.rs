@@ -4,7 +4,7 @@
 
 use std::{ops::Range, sync::Arc};
 
-use crate::{fields::bare_name, terms::Terms, tokenize, trigrams::Trigrams};
+use crate::{document_vectors::Vectors, fields::bare_name, terms::Terms, tokenize, trigrams::Trigrams};
 
 /// Bit of a posting's mask that says the term is only there as the joined form of an identifier in the name.
 pub(crate) const JOINED_NAME: u8 = 1 << 7;
@@ -71,8 +71,7 @@ pub(crate) struct Segment {
     pub(crate) forward: Vec<u32>,
     pub(crate) forward_starts: Vec<u32>,
     pub(crate) name_terms: Vec<u8>,
-    /// Each document's vector, side by side; none where words alone count.
-    pub(crate) vectors: Vec<i8>,
+    pub(crate) vectors: Vectors,
     /// Hash of the name without separators, of the bare name too; ascending.
     pub(crate) exact: Vec<(u64, u32)>,
     pub(crate) trigrams: Trigrams,
@@ -86,12 +85,6 @@ impl Segment {
             impacts: &self.posting_impacts[range.clone()],
             masks: &self.posting_masks[range],
         }
-    }
-
-    /// A document's vector; empty where words alone count.
-    pub(crate) fn vector_of(&self, document: u32) -> &[i8] {
-        let width = self.vectors.len() / self.documents.len().max(1);
-        &self.vectors[document as usize * width..(document as usize + 1) * width]
     }
 
     /// Distinct terms of a document.
