@@ -181,6 +181,9 @@ fn row(explanation: &Explanation, meaning: Option<&Meaning>) -> Markup {
                     }
                 }
             }
+            @if let (Some(cosine), None) = (explanation.meaning, meaning) {
+                p.soft { "In meaning " (format!("{cosine:.3}")) " (cosine of the words' vectors)" }
+            }
             @if !explanation.missing.is_empty() {
                 p.soft { "Not found: " (text::line(&explanation.missing.join(", "), 200)) }
             }
@@ -221,7 +224,14 @@ mod tests {
             description: "List <users>".to_owned(),
             score: 0.27,
         };
-        Explanation { hit, exact_name: false, matched: 0.0, terms: Vec::new(), missing: Vec::new() }
+        Explanation {
+            hit,
+            exact_name: false,
+            meaning: None,
+            matched: 0.0,
+            terms: Vec::new(),
+            missing: Vec::new(),
+        }
     }
 
     #[test]
