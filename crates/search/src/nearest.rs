@@ -1,7 +1,6 @@
-//! The documents nearest to a query in meaning: those whose vectors have nearly the same signs, ordered by the whole vectors.
+//! The documents nearest to a query in meaning: first those whose vectors have the most signs in common with the query's, then ordered by the whole vectors.
 //!
-//! The signs of a vector are 24 bytes and are compared in a few instructions, so 100,000 documents are passed in the time that reading all of their vectors
-//! would take for a tenth of them.
+//! The signs of a vector are 24 bytes, so that comparing them takes about a tenth of the time.
 
 use std::ops::Range;
 
@@ -32,7 +31,7 @@ fn limit(counts: &[usize], wanted: usize) -> usize {
 }
 
 impl Index {
-    /// Up to `most` documents that are near to `vector`. One that few signs tell apart from the query but that is farther than others may be missed.
+    /// Up to `most` documents that are near to `vector`. A near one whose vector has many other signs may be missed.
     pub(crate) fn nearest(
         &self,
         vector: &[i8],

@@ -54,3 +54,15 @@ fn a_visibility_check_may_itself_search_or_panic_and_later_answers_are_unharmed(
     assert!(caught.is_err());
     assert_eq!(index.search(&Query::new("create ticket")), wanted);
 }
+
+#[test]
+fn a_visible_tool_is_found_by_meaning_behind_thousands_of_nearer_ones_that_are_not() {
+    let hidden =
+        (0..3_000).map(|n| document(&format!("hidden:list_puppies_{n}"), "List the puppies of a kennel"));
+    let index = Index::build(
+        hidden.chain([document("pets:list_dogs", "List dogs"), document("stock:quote", "Price of a share")]),
+    );
+    let sees = |name: &str| !name.starts_with("hidden:");
+    let query = Query::new("puppy").visible(Visible::By(&sees));
+    assert_eq!(names(&index, &query).first().map(String::as_str), Some("pets:list_dogs"));
+}
