@@ -2,6 +2,7 @@
 //!
 //! `jsonschema` builds what stands behind a reference once. For `unevaluatedProperties` and `unevaluatedItems` it builds the schemas in place
 //! once more, for each way that references lead to them: a schema that refers twice to the next, twenty times in a row, becomes a million.
+//! Of three or more alternatives it also looks for a property that tells them apart, through all that `allOf` and references lead to.
 //! Here it is walked in the same way, without building anything, up to a limit.
 
 use std::{
@@ -24,6 +25,9 @@ const MOST: u64 = 10_000;
 const MOST_FOR_EACH: u64 = 4;
 /// Work of a copy that is kept, for each part of it: a catalog of many small schemas may have as many.
 const KEPT: u64 = 4;
+/// Alternatives from which on `jsonschema` looks for a property that tells them apart, and the levels that it looks through.
+const TOLD_APART: usize = 3;
+const DEEPEST_TOLD_APART: u32 = 16;
 /// Schemas in place within each other, below an `unevaluatedProperties` or `unevaluatedItems`.
 const DEEPEST: u32 = 64;
 
@@ -162,10 +166,13 @@ impl<'s> Builder<'s> {
             Value::Object(schemas) if is_map(keyword) => {
                 schemas.iter().try_for_each(|(name, given)| self.node(given, place.join(name), depth))
             }
-            Value::Array(schemas) if LISTS.contains(&keyword) => schemas
-                .iter()
-                .enumerate()
-                .try_for_each(|(at, given)| self.node(given, place.join(&at.to_string()), depth)),
+            Value::Array(schemas) if LISTS.contains(&keyword) => {
+                if matches!(keyword, "anyOf" | "oneOf") {
+                    self.tell_apart(schemas)?;
+                }
+                let mut schemas = schemas.iter().enumerate();
+                schemas.try_for_each(|(at, given)| self.node(given, place.join(&at.to_string()), depth))
+            }
             Value::Object(_) if LISTS.contains(&keyword) || SCHEMAS.contains(&keyword) => {
                 if keyword == "not" {
                     // Its validator keeps a copy, for errors.
@@ -178,6 +185,43 @@ impl<'s> Builder<'s> {
                 self.enter(place)
             }
         }
+    }
+
+    /// Looks for a property that each alternative requires and that has another value in each.
+    fn tell_apart(&mut self, alternatives: &'s [Value]) -> Option<()> {
+        if alternatives.len() < TOLD_APART {
+            return Some(());
+        }
+        for (number, alternative) in alternatives.iter().enumerate() {
+            let (mut required, mut parts) = (0, 0);
+            self.demands(alternative, 0, &mut required, &mut parts)?;
+            // Each name is looked up in each part; those of later alternatives only if the first has them too.
+            self.spend(if number == 0 { required * parts } else { required + parts });
+        }
+        (self.left > 0).then_some(())
+    }
+
+    /// Counts the names that a schema requires, and the parts of it that have properties.
+    fn demands(&mut self, schema: &'s Value, depth: u32, required: &mut u64, parts: &mut u64) -> Option<()> {
+        let Value::Object(schema) = schema else { return Some(()) };
+        if depth > DEEPEST_TOLD_APART {
+            return Some(());
+        }
+        let reference = schema.get("$ref");
+        let length = reference.and_then(Value::as_str).map_or(0, str::len);
+        self.spend(1 + (length / BYTES_FOR_ONE) as u64);
+        if self.left == 0 {
+            return None;
+        }
+        if let Some(reference) = reference {
+            for target in self.targets_of("$ref", reference)? {
+                self.demands(target, depth + 1, required, parts)?;
+            }
+        }
+        *required += schema.get("required").and_then(Value::as_array).map_or(0, Vec::len) as u64;
+        *parts += u64::from(schema.get("properties").is_some_and(Value::is_object));
+        let all = schema.get("allOf").and_then(Value::as_array);
+        all.into_iter().flatten().try_for_each(|given| self.demands(given, depth + 1, required, parts))
     }
 
     /// Builds the schema that a reference leads to, once.

@@ -232,3 +232,51 @@ fn long_chains_below_unevaluated_properties_are_refused_and_short_ones_built() {
     assert!(assert_counted(&chain(25)).is_some());
     assert!(!is_built_soon(&chain(100)));
 }
+
+/// Definitions that each apply the next ten times by `allOf` and offer it ten times by `keyword`.
+fn offered(levels: usize, keyword: &str) -> Value {
+    let mut definitions = JsonObject::new();
+    for level in 0..levels {
+        let next = vec![json!({"$ref": format!("#/$defs/d{}", level + 1)}); 10];
+        definitions.insert(format!("d{level}"), json!({"allOf": next, keyword: next}));
+    }
+    definitions.insert(format!("d{levels}"), json!({"type": "string"}));
+    json!({"type": "object", "$defs": definitions, "properties": {"a": {"$ref": "#/$defs/d0"}}})
+}
+
+#[test]
+fn alternatives_are_not_told_apart_where_references_multiply_behind_them() {
+    for keyword in ["anyOf", "oneOf"] {
+        assert!(is_built_soon(&offered(3, keyword)));
+        let schema = offered(30, keyword);
+        assert!(!is_built_soon(&schema));
+        let Value::Object(schema) = schema else { unreachable!() };
+        let refused = InputSchema::new(Arc::new(schema)).check(&json!({"a": "x"}));
+        assert!(refused.is_err(), "{keyword}: {refused:?}");
+    }
+}
+
+#[test]
+fn names_that_alternatives_require_are_counted_for_each_of_their_parts() {
+    let of = |names: usize, parts: usize| {
+        let names: Vec<String> = (0..names).map(|number| format!("n{number}")).collect();
+        let alternative = json!({"required": names, "allOf": vec![json!({"properties": {}}); parts]});
+        json!({"anyOf": [alternative, true, true]})
+    };
+    assert!(is_built_soon(&of(100, 100)));
+    assert!(!is_built_soon(&of(5_000, 5_000)));
+}
+
+#[test]
+fn large_unions_of_tagged_objects_are_built() {
+    let kind = |number: usize| {
+        let properties: JsonObject =
+            (0..30).map(|at| (format!("p{at}"), json!({"type": "string"}))).collect();
+        let names: Vec<&String> = properties.keys().collect();
+        let tag = json!({"required": ["kind"], "properties": {"kind": {"const": format!("k{number}")}}});
+        json!({"allOf": [{"$ref": "#/$defs/base"}, tag, {"required": names, "properties": properties}]})
+    };
+    let base = json!({"required": ["id"], "properties": {"id": {"type": "string"}}});
+    let kinds: Vec<Value> = (0..300).map(kind).collect();
+    assert!(is_built_soon(&json!({"oneOf": kinds, "$defs": {"base": base}})));
+}
