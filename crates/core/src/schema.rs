@@ -79,8 +79,7 @@ const OWNED: u64 = 16 << 20;
 const LONGEST_PLACE: u64 = 16 << 10;
 
 /// Why a schema is not built whose validator would be far larger than it.
-const MULTIPLIES: &str =
-    "its references multiply, below `unevaluatedProperties`, `unevaluatedItems` or schemas with an `$id`";
+const MULTIPLIES: &str = "its references multiply, below `unevaluatedProperties`, `unevaluatedItems`, schemas with an `$id`, or in `anyOf` or `oneOf`";
 
 /// The first check of a value compiles the regular expressions of its schema: each takes as long as a text of so many bytes.
 const EXPRESSION: usize = 4 << 10;
