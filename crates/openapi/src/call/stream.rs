@@ -26,6 +26,8 @@ const LEAST_VALUES: usize = 10_000;
 /// Items whose arrival is reported one by one; later ones are reported from time to time.
 const REPORTED: usize = 100;
 const BETWEEN: Duration = Duration::from_millis(500);
+/// Lines or records that are read in one turn; other work on the thread gets its turn between them.
+const LINES_PER_TURN: usize = 500;
 /// Memory of an item or an event beside its value, in bytes.
 const ITEM_BYTES: u64 = 256;
 /// Bytes of an item in the message of its progress.
@@ -210,9 +212,14 @@ impl<'r> Items<'r> {
     /// Takes lines or records. Credentials are looked for in all of them at once: there may be millions.
     async fn pieces(&mut self, whole: Vec<u8>) -> Result<(), CallError> {
         let (whole, end) = (self.redactor.data(whole), self.sequence.end());
-        for piece in whole.split(|byte| *byte == end) {
+        for (number, piece) in whole.split(|byte| *byte == end).enumerate() {
+            if number % LINES_PER_TURN == LINES_PER_TURN - 1 {
+                tokio::task::yield_now().await;
+            }
             self.piece(piece).await?;
         }
+        // Parts that have arrived are read one after the other without a wait.
+        tokio::task::yield_now().await;
         Ok(())
     }
 
@@ -321,6 +328,34 @@ mod tests {
         }
         items.end().await.unwrap();
         assert_eq!(items.found, [json!(1), json!(MASK), json!(MASK)]);
+    }
+
+    #[tokio::test]
+    async fn other_work_gets_its_turn_while_lines_are_read() {
+        let turns = Arc::new(AtomicU64::new(0));
+        let other = tokio::spawn({
+            let turns = Arc::clone(&turns);
+            async move {
+                loop {
+                    turns.fetch_add(1, Ordering::Relaxed);
+                    tokio::task::yield_now().await;
+                }
+            }
+        });
+        let (redactor, mut memory) = (Redactor::default(), Memory::default());
+        for (sequence, line) in [(Sequence::Events, ":\n"), (Sequence::JsonLines, "\n")] {
+            turns.store(0, Ordering::Relaxed);
+            let mut items = Items::new(sequence, 50, &redactor, &mut memory);
+            items.feed(line.repeat(50_000).as_bytes()).await.unwrap();
+            let of_one = turns.swap(0, Ordering::Relaxed);
+            assert!(of_one >= 100, "{of_one} turns within one part");
+            for _ in 0..100 {
+                items.feed(line.as_bytes()).await.unwrap();
+            }
+            let of_many = turns.load(Ordering::Relaxed);
+            assert!(of_many >= 100, "{of_many} turns between parts");
+        }
+        other.abort();
     }
 
     #[tokio::test]
