@@ -8,6 +8,7 @@
 
 mod access;
 mod address_filter;
+mod answer_room;
 mod app;
 mod approvals;
 mod authenticator;
@@ -59,7 +60,6 @@ mod tool;
 mod tool_settings;
 mod trace;
 mod unavailable;
-mod weight;
 
 pub use access::{
     AccessMode, Audience, CallContext, Caller, Completion, Denied, Endpoint, EndpointAudience,
@@ -68,6 +68,7 @@ pub use access::{
     UriPattern, View, WholeApp, check_endpoint_name, fits_tool,
 };
 pub use address_filter::{AddressError, AddressFilter, Lookup, is_public_address, is_this_machine};
+pub use answer_room::{AnswerRoom, Reserved};
 pub use app::{App, AppEvent, AppFuture, AppHealth, Paging, PerCaller};
 pub use approvals::{
     ApprovalDuration, ApprovalEvent, ApprovalEventKind, ApprovalExpired, ApprovalListener, ApprovalRecord,
@@ -83,7 +84,7 @@ pub use down_reason::DownReason;
 pub use error::{InvokeError, REQUEST_CANCELLED, whole_seconds};
 pub use files::read_file;
 pub use gateway::{Gateway, GatewayConfig, METHODS, SessionLogLevel, shed_unused};
-pub use gatewright_json::{Unreadable, count_values, read_json, read_unique, rounded_integer};
+pub use gatewright_json::{Measured, Unreadable, count_values, measure, read_json, read_unique, value_bytes};
 pub use hidden_text::{HiddenText, hidden_in, show_hidden};
 pub use invalid_field::InvalidField;
 pub use invoker::{Invoker, RateLimiter, RestsOn, ResultListener, RetryAfter};
@@ -133,6 +134,5 @@ pub use tool::ToolEntry;
 pub use tool_settings::{ToolMeta, ToolOverride, UsageExample};
 pub use trace::{Incoming, TraceContext};
 pub use unavailable::{Unavailable, UnavailableApp};
-pub use weight::{AnswerRoom, Reserved, parsed_bytes, value_bytes};
 
 pub use rmcp;

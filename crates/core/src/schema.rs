@@ -20,7 +20,7 @@ use self::{
     pattern::{Checked, Limit},
     walk::for_schemas_of,
 };
-use crate::{bulk::bulk_of, defaults::Defaults, weight::value_bytes};
+use crate::{bulk::bulk_of, defaults::Defaults, value_bytes};
 
 pub use pattern::{LeftOut, instructions as pattern_instructions};
 

@@ -8,7 +8,7 @@ use axum::body::Body;
 use futures::future::BoxFuture;
 use gatewright_core::{
     AccessMode, Authenticator, Caller, CallerAddress, Claimant, EndpointName, Era, Gateway, Network, Portion,
-    Principal, Scopes, Share, Shares, off_thread, parsed_bytes,
+    Principal, Scopes, Share, Shares, off_thread,
 };
 use http::{HeaderMap, HeaderValue, Method, Request, Response, Uri, header, request::Parts};
 use http_body::Body as _;
@@ -223,11 +223,11 @@ impl RequestGate {
         let (read, most_bytes) = (message.clone(), self.most_bytes);
         let listens = listens(&parts.headers);
         let checked = off_thread(read.len(), move || {
-            message_limit::check(&read, most_bytes)?;
+            let values = message_limit::check(&read, most_bytes)?;
             if listens {
                 message_limit::check_listen(&read)?;
             }
-            Ok::<_, message_limit::OverLimit>(parsed_bytes(&read))
+            Ok::<_, message_limit::OverLimit>(values)
         })
         .await;
         let values = match checked {

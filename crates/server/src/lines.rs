@@ -2,9 +2,7 @@
 
 use std::{borrow::Cow, io, sync::Arc};
 
-use gatewright_core::{
-    Claimant, Line, LineReader, NoShare, Revision, count_values, parsed_bytes, write_line,
-};
+use gatewright_core::{Claimant, Line, LineReader, NoShare, Revision, measure, write_line};
 use rmcp::{
     RoleServer,
     model::{ErrorCode, GetExtensions as _, JsonRpcMessage, ServerResult},
@@ -112,11 +110,10 @@ impl<R: AsyncRead + Send + Unpin, W: AsyncWrite + Send + Unpin + 'static> LineTr
         self.owed = Some(tokio::spawn(async move { write(&writer, error.to_string().into_bytes()).await }));
     }
 
-    /// Takes room for a message that was read from `line`, until its call ends.
-    fn hold(&self, message: &mut RxJsonRpcMessage<RoleServer>, line: &[u8]) -> Result<(), NoShare> {
-        let values = usize::try_from(parsed_bytes(line)).unwrap_or(usize::MAX);
+    /// Takes room for a message of `bytes` bytes in memory, until its call ends.
+    fn hold(&self, message: &mut RxJsonRpcMessage<RoleServer>, bytes: u64) -> Result<(), NoShare> {
         let mut room = self.memory.begin(Claimant::default());
-        room.grow(values.saturating_add(line.len()))?;
+        room.grow(usize::try_from(bytes).unwrap_or(usize::MAX))?;
         let context = match message {
             JsonRpcMessage::Request(request) => request.request.extensions_mut(),
             JsonRpcMessage::Notification(notification) => notification.notification.extensions_mut(),
@@ -178,17 +175,20 @@ where
             if line.is_empty() {
                 continue;
             }
-            if let Err(unreadable) = count_values(line, usize::MAX) {
-                self.owe(ErrorCode::INVALID_REQUEST.0, &format!("Invalid Request: {unreadable}"));
-                continue;
-            }
+            let bytes = match measure(line, usize::MAX) {
+                Ok(measured) => measured.bytes.saturating_add(line.len() as u64),
+                Err(unreadable) => {
+                    self.owe(ErrorCode::INVALID_REQUEST.0, &format!("Invalid Request: {unreadable}"));
+                    continue;
+                }
+            };
             if let Err(why) = message_limit::check_ids(line) {
                 self.owe(ErrorCode::INVALID_REQUEST.0, &format!("Invalid Request: {why}"));
                 continue;
             }
             match serde_json::from_slice(line) {
                 Ok(mut message) => {
-                    if self.hold(&mut message, line).is_err() {
+                    if self.hold(&mut message, bytes).is_err() {
                         let id = if let JsonRpcMessage::Request(request) = &message {
                             json!(request.id)
                         } else {

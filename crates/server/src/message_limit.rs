@@ -5,7 +5,7 @@
 
 use std::borrow::Cow;
 
-use gatewright_core::{Unreadable, count_values, rounded_integer};
+use gatewright_core::{Unreadable, count_values, measure};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
@@ -51,15 +51,15 @@ fn most_values(most_bytes: usize) -> usize {
     (most_bytes / BYTES_PER_VALUE).max(MOST_BESIDES_ARGUMENTS)
 }
 
-/// Checks the number of keys and values in a body: one message or a batch.
-pub(crate) fn check(body: &[u8], most_bytes: usize) -> Result<(), OverLimit> {
+/// Checks the number of keys and values in a body: one message or a batch. Returns the bytes that they take in memory.
+pub(crate) fn check(body: &[u8], most_bytes: usize) -> Result<u64, OverLimit> {
     let most = most_values(most_bytes);
-    let count = count_values(body, most).map_err(|why| match why {
+    let measured = measure(body, most).map_err(|why| match why {
         Unreadable::TooMany => OverLimit::Body(most),
         why => OverLimit::Unreadable(why),
     })?;
     check_ids(body).map_err(OverLimit::Id)?;
-    if let Some(digits) = rounded_integer(body) {
+    if let Some(digits) = measured.rounded_integer {
         return Err(OverLimit::Integer(digits));
     }
     let has_few = |message: &[u8], count: usize| -> Result<(), OverLimit> {
@@ -69,17 +69,19 @@ pub(crate) fn check(body: &[u8], most_bytes: usize) -> Result<(), OverLimit> {
             false => Err(OverLimit::Message(MOST_BESIDES_ARGUMENTS)),
         }
     };
+    let count = measured.values;
     if count <= MOST_BESIDES_ARGUMENTS {
-        return Ok(());
+        return Ok(measured.bytes);
     }
     if !batch::is_batch(body) {
-        return has_few(body, count);
+        return has_few(body, count).map(|()| measured.bytes);
     }
     let messages = batch::messages(body).map_err(|_| OverLimit::Message(MOST_BESIDES_ARGUMENTS))?;
     messages
         .into_iter()
         .map(|message| message.get().as_bytes())
-        .try_for_each(|message| has_few(message, count_values(message, most).unwrap_or(count)))
+        .try_for_each(|message| has_few(message, count_values(message, most).unwrap_or(count)))?;
+    Ok(measured.bytes)
 }
 
 /// Checks the ids and progress tokens of the messages in a body or a line. What is not JSON is refused by those who read it.
@@ -228,7 +230,7 @@ mod tests {
                 Err(OverLimit::Body(262_144)),
             ),
         ] {
-            assert_eq!(check(body.as_bytes(), MOST_BYTES), expected, "{}", &body[..90]);
+            assert_eq!(check(body.as_bytes(), MOST_BYTES).map(drop), expected, "{}", &body[..90]);
         }
     }
 
@@ -259,10 +261,10 @@ mod tests {
             (named("1", "x", &format!(r#"{{"_meta":[{padding}]}}"#)), Ok(())),
             (format!(r#"{{"id":{padding}"#), Ok(())),
         ] {
-            assert_eq!(check(body.as_bytes(), MOST_BYTES), expected, "{}", &body[..40]);
+            assert_eq!(check(body.as_bytes(), MOST_BYTES).map(drop), expected, "{}", &body[..40]);
             if expected == long {
                 let batch = format!(r#"[{{"jsonrpc":"2.0","id":1,"method":"ping"}},{body}]"#);
-                assert_eq!(check(batch.as_bytes(), MOST_BYTES), long, "{}", &batch[..90]);
+                assert_eq!(check(batch.as_bytes(), MOST_BYTES).map(drop), long, "{}", &batch[..90]);
             }
         }
     }
@@ -293,7 +295,7 @@ mod tests {
         ] {
             let body = call(&format!(r#"{{"name":"t","arguments":{{"a":[1,{number}]}}}}"#));
             let expected = digits.map_or(Ok(()), |digits| Err(OverLimit::Integer(digits)));
-            assert_eq!(check(body.as_bytes(), MOST_BYTES), expected, "{number}");
+            assert_eq!(check(body.as_bytes(), MOST_BYTES).map(drop), expected, "{number}");
         }
     }
 
@@ -307,8 +309,8 @@ mod tests {
             )
         };
         let check = |messages: &[String]| check(format!("[{}]", messages.join(",")).as_bytes(), MOST_BYTES);
-        assert_eq!(check(&[large.clone(), ping(100), large.clone()]), Ok(()));
-        assert_eq!(check(&[ping(9_000), ping(9_000)]), Ok(()));
+        assert_eq!(check(&[large.clone(), ping(100), large.clone()]).map(drop), Ok(()));
+        assert_eq!(check(&[ping(9_000), ping(9_000)]).map(drop), Ok(()));
         assert_eq!(check(&[large, ping(20_000)]), Err(OverLimit::Message(10_000)));
     }
 

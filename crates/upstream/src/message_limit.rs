@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 
-use gatewright_core::{Unreadable, count_values, parsed_bytes};
+use gatewright_core::{Unreadable, measure};
 use rmcp::{
     ErrorData,
     model::{RequestId, ServerJsonRpcMessage},
@@ -59,13 +59,13 @@ impl MessageLimit {
     /// # Errors
     /// It has too many keys and values or one that is reserved, which is logged, or its call has no room for what they take.
     pub(crate) fn check(&self, json: &[u8]) -> Result<(), ErrorData> {
-        let values = count_values(json, self.most_values()).map_err(|why| self.unreadable(why))?;
+        let measured = measure(json, self.most_values()).map_err(|why| self.unreadable(why))?;
         if json.len() <= SHORT || !self.calls.bound_answers() {
             return Ok(());
         }
         let Some(id) = answered_id(json) else { return Ok(()) };
         self.calls
-            .reserve(&id, parsed_bytes(json) + PARSING * values as u64)
+            .reserve(&id, measured.bytes + PARSING * measured.values as u64)
             .map_err(|why| ErrorData::internal_error(why, Some(json!({"code": "UPSTREAM_TOO_LARGE"}))))
     }
 

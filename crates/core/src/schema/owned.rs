@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::cost;
-use crate::weight::value_bytes;
+use crate::value_bytes;
 
 /// Returns the bytes of the schema that a problem may have a copy of: the schema of a `not`, a name that is required, an expression, and its place.
 pub(super) fn heaviest(schema: &Value) -> u64 {

@@ -2,8 +2,8 @@
 
 use base64::Engine as _;
 use gatewright_core::{
-    AnswerRoom, CredentialPatterns, MASK, Reserved, Unreadable, codes, count_values, off_thread,
-    parsed_bytes, read_json, whole_seconds,
+    AnswerRoom, CredentialPatterns, MASK, Measured, Reserved, Unreadable, codes, measure, off_thread,
+    read_json, whole_seconds,
 };
 use http::{
     HeaderMap, StatusCode,
@@ -49,9 +49,9 @@ impl Memory {
     }
 
     /// Takes room for a JSON text once it is parsed.
-    fn take(&mut self, json: &[u8]) -> Result<(), CallError> {
+    fn take(&mut self, json: &[u8], measured: Measured) -> Result<(), CallError> {
         let Some(room) = self.room.as_ref().filter(|_| json.len() > SHORT) else { return Ok(()) };
-        self.reserved.push(room.reserve(parsed_bytes(json)).map_err(CallError::NoRoom)?);
+        self.reserved.push(room.reserve(measured.bytes).map_err(CallError::NoRoom)?);
         Ok(())
     }
 
@@ -85,14 +85,16 @@ pub(crate) async fn parse(
         None => body,
     };
     let most = (most_bytes / BYTES_PER_VALUE).max(LEAST_VALUES);
-    count_values(&body, most).map_err(|why| match why {
+    let measured = measure(&body, most).map_err(|why| match why {
         Unreadable::TooMany => {
             CallError::BadAnswer(format!("it has more than {most} keys and values; ask for less at once"))
         }
         why => CallError::BadAnswer(why.to_string()),
     })?;
-    memory.take(&body)?;
-    let parsed = off_thread(body.len(), move || read_json::<Value>(&body).map(|value| (value, body))).await;
+    memory.take(&body, measured)?;
+    let length = body.len();
+    let read = move || serde_json::from_slice::<Value>(&body).map(|value| (value, body));
+    let parsed = off_thread(length, read).await;
     parsed.map_err(|_| CallError::BadAnswer("it is no JSON, although its type says so".to_owned()))
 }
 
@@ -114,14 +116,14 @@ pub(crate) async fn success(
     }
     if is_json(&kind) {
         let (value, body) = parse(body, most_bytes, memory).await?;
-        return Ok(of_json(operation, value, String::from_utf8_lossy(&body).into_owned()));
+        return Ok(of_json(operation, value, text_of(body)));
     }
     let is_untyped = kind.is_empty();
     if is_untyped
         && matches!(body.trim_ascii_start().first(), Some(b'{' | b'['))
         && let Ok((value, body)) = parse(body.clone(), most_bytes, memory).await
     {
-        return Ok(of_json(operation, value, String::from_utf8_lossy(&body).into_owned()));
+        return Ok(of_json(operation, value, text_of(body)));
     }
     if is_text(&kind) || is_untyped && std::str::from_utf8(&body).is_ok() {
         let text = decoded(body, headers);
@@ -132,6 +134,11 @@ pub(crate) async fn success(
         return Ok(result);
     }
     Ok(binary(operation, &kind, &body))
+}
+
+/// The text of bytes that were read as JSON. Any that are no UTF-8 were refused there.
+fn text_of(json: Vec<u8>) -> String {
+    String::from_utf8(json).unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned())
 }
 
 fn of_json(operation: &Operation, value: Value, text: String) -> CallToolResult {
@@ -220,7 +227,7 @@ pub(crate) fn refused(
     let is_readable =
         is_json(&media_type(headers)) || matches!(body.trim_ascii_start().first(), Some(b'{' | b'['));
     let problem: Option<Value> = is_readable
-        .then(|| count_values(body, most_values).ok().and_then(|_| read_json(body).ok()))
+        .then(|| measure(body, most_values).ok().and_then(|_| serde_json::from_slice(body).ok()))
         .flatten();
     let said = match &problem {
         Some(problem) => message_of(problem),

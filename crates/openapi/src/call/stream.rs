@@ -4,7 +4,7 @@
 
 use std::time::{Duration, Instant};
 
-use gatewright_core::{ProgressSink, Unreadable, count_values, off_thread, parsed_bytes, read_json};
+use gatewright_core::{ProgressSink, Unreadable, measure, off_thread};
 use rmcp::{
     RoleServer,
     model::{CallToolResult, ContentBlock, NumberOrString, ProgressNotificationParam, ProgressToken},
@@ -284,17 +284,17 @@ impl<'r> Items<'r> {
                 "the sequence has too many keys and values, or one that cannot be read".to_owned(),
             )
         };
-        let values = count_values(json, self.values_left).map_err(too_many)?;
-        let left = self.values_left.checked_sub(values + 1);
+        let measured = measure(json, self.values_left).map_err(too_many)?;
+        let left = self.values_left.checked_sub(measured.values + 1);
         self.values_left = left.ok_or_else(|| too_many(Unreadable::TooMany))?;
-        self.memory.take_part(ITEM_BYTES + parsed_bytes(json))
+        self.memory.take_part(ITEM_BYTES + measured.bytes)
     }
 }
 
-/// The value of a JSON text; a long one is read on a thread for such work.
+/// The value of a JSON text that was measured; a long one is read on a thread for such work.
 async fn parsed(text: &str) -> Option<Value> {
     let text = text.to_owned();
-    off_thread(text.len(), move || read_json(&text).ok()).await
+    off_thread(text.len(), move || serde_json::from_str(&text).ok()).await
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@ use std::{sync::Weak, time::Duration};
 use axum::body::Body;
 use bytes::{Bytes, BytesMut};
 use futures::FutureExt as _;
-use gatewright_core::{CallerAddress, Claimant, Principal, off_thread, parsed_bytes};
+use gatewright_core::{CallerAddress, Claimant, Principal, measure, off_thread};
 use http::{Method, Request, Response, request::Parts};
 use http_body_util::BodyExt as _;
 
@@ -120,7 +120,9 @@ async fn read(
 /// The message, once there is room for its values.
 async fn with_values(text: Bytes, room: Room) -> Result<Message, Response<Body>> {
     let read = text.clone();
-    let values = off_thread(text.len(), move || parsed_bytes(&read)).await;
+    // What cannot be measured is not read either, and was refused where it came from.
+    let measured = move || measure(&read, usize::MAX).map_or(0, |found| found.bytes);
+    let values = off_thread(text.len(), measured).await;
     Message::new(text, values, room).map_err(refusal::no_room_in_memory)
 }
 
