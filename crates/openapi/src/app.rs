@@ -325,7 +325,7 @@ impl App for OpenapiApp {
                 return Err(ErrorData::invalid_params("there is no such operation", None));
             };
             let request = context.request();
-            let room = request.extensions.get::<AnswerRoom>().cloned();
+            let room = AnswerRoom::of(request);
             let none = JsonObject::new();
             let arguments = params.arguments.as_ref().unwrap_or(&none);
             let reporter = Reporter::Caller(request);

@@ -63,7 +63,9 @@ pub struct HttpConfig {
     pub max_request_mib: usize,
     /// Room for answers that clients do not take as fast as they get them, in MiB, 16 to 1,048,576. Default 256. Answers of up to 16 KiB are not counted.
     /// A caller (see `maxSessionsPerCaller`) may have a quarter of what is free, alone a fifth of all, or one answer of any length for which there is
-    /// room. A caller that has more gets 429 until it reads them, and an error in place of each answer that is ready then.
+    /// room. A caller that has more gets 429 until it reads them, and an error in place of each answer that is ready then. Answers of apps of more than
+    /// 4 KiB have as much again in memory while they are read: of that, a caller may have as much as is free, alone a half of all, or one answer of any
+    /// length for which there is room, and gets an error in place of an answer that is more. (Those to scripts count in `codecall.vm.hostMemoryMib`.)
     pub max_unsent_mib: usize,
     /// Open notification streams: `GET` of the older era, `subscriptions/listen`, `/sse`. More get 503. Default 10,000. A caller (see
     /// `maxSessionsPerCaller`) may have a quarter of what is free, alone a fifth of all; then it gets 429.

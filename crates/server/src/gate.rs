@@ -15,6 +15,7 @@ use http_body::Body as _;
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use crate::{
+    answer_memory::AnswerMemory,
     body::{self, BodyError},
     config::HttpConfig,
     host_and_origin::AllowedSources,
@@ -40,6 +41,7 @@ pub(crate) struct RequestGate {
     streams: Arc<Shares>,
     pub(crate) unsent: Arc<UnsentBudget>,
     pub(crate) requests: RequestMemory,
+    answers: AnswerMemory,
     proxies: Vec<Network>,
     pub(crate) most_bytes: usize,
     pub(crate) body_time: Duration,
@@ -66,6 +68,7 @@ impl RequestGate {
             streams: Shares::new(config.max_streams, Portion::QuarterOfFree),
             unsent: UnsentBudget::new(config.max_unsent_mib),
             requests: RequestMemory::new(config.max_request_mib),
+            answers: AnswerMemory::new(config.max_unsent_mib),
             proxies: config.trusted_proxies.iter().filter_map(|text| Network::parse(text)).collect(),
             most_bytes: config.max_body_bytes,
             body_time: config.body_read_timeout,
@@ -137,9 +140,10 @@ impl RequestGate {
         Claimant::new(None, Some(address), &self.proxies)
     }
 
-    /// Puts the parties whose shares the request takes on it.
+    /// Puts the parties whose shares the request takes on it, and the room for answers to its calls.
     pub(crate) fn note_claimant(&self, parts: &mut Parts) {
         let claimant = Arc::new(self.claimant(parts));
+        parts.extensions.insert(self.answers.of(claimant.clone()));
         parts.extensions.insert(claimant);
     }
 

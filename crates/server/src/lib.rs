@@ -9,6 +9,7 @@
 #[cfg(test)]
 extern crate self as gatewright_server;
 
+mod answer_memory;
 mod batch;
 mod body;
 mod bound;

@@ -51,7 +51,7 @@ impl Upstream {
         // While this waited, the server may have been restarted.
         let connection = self.connection()?;
         let turn = connection.calls.turn(&context.caller().claimant()).await;
-        let answers = context.request().extensions.get::<AnswerRoom>().cloned();
+        let answers = AnswerRoom::of(context.request());
         let (guard, events) = connection.calls.open(caller(context), answers);
         let relay = Relay::new(context.request(), events);
         let seat =

@@ -10,8 +10,8 @@ use std::{
 
 use futures::future::BoxFuture;
 use gatewright_core::{
-    AppOptions, AuthRefusal, Authenticator, CallerAddress, Gateway, GatewayConfig, Invoker, LocalApp, Plugin,
-    Principal, Registry, ToolNames,
+    AnswerRoom, AppOptions, AuthRefusal, Authenticator, CallerAddress, Gateway, GatewayConfig, Invoker,
+    LocalApp, Plugin, Principal, Registry, ToolNames,
 };
 use gatewright_server::{HttpConfig, Occupancy, Server, ServerBuilder};
 use gatewright_testing::{Mcp, McpBuilder};
@@ -92,6 +92,12 @@ impl ServerHandler for Tools {
                 None => Principal::of(&context).unwrap().subject.to_string(),
             },
             "wait" => {
+                let bytes = params.arguments.as_ref().and_then(|asked| asked.get("memory")?.as_u64());
+                let room = AnswerRoom::of(&context).expect("every request has room for answers");
+                let _memory = match room.reserve(bytes.unwrap_or_default()) {
+                    Ok(memory) => memory,
+                    Err(why) => return Err(ErrorData::internal_error(why, None)),
+                };
                 let _ended = NotifyOnDrop(self.ended.clone());
                 self.started.notify_one();
                 self.go_on.notified().await;

@@ -179,3 +179,33 @@ async fn answers_on_the_one_stream_of_http_sse_are_counted_while_they_wait_for_i
     assert!(results >= 1);
     until_unsent(&rig, 0).await;
 }
+
+#[tokio::test]
+async fn answers_that_are_read_have_a_share_of_the_memory_until_their_calls_end() {
+    let rig = start(64).await;
+    let call = |who: &str, mib: u64| {
+        let arguments = json!({"memory": mib << 20});
+        rig.modern("tools/call", json!({"name": "app:wait", "arguments": arguments}))
+            .bearer_auth(who)
+            .timeout(UNREAD)
+    };
+    let first = tokio::spawn(call("greedy", 40).send());
+    rig.tools.started.notified().await;
+    let refused = answer(call("greedy", 1).send().await.unwrap()).await;
+    assert_dropped(&refused, 7);
+    let refused = answer(call("ann", 40).send().await.unwrap()).await;
+    assert_dropped(&refused, 7);
+    let other = tokio::spawn(call("ann", 20).send());
+    rig.tools.started.notified().await;
+    for _ in 0..2 {
+        rig.tools.go_on.notify_one();
+        rig.tools.ended.notified().await;
+    }
+    for waited in [first, other] {
+        let done = answer(waited.await.unwrap().unwrap()).await;
+        assert_eq!(done["result"]["content"][0]["text"], "done");
+    }
+    rig.tools.go_on.notify_one();
+    let again = answer(call("greedy", 40).send().await.unwrap()).await;
+    assert!(again["result"].is_object(), "{again}");
+}
