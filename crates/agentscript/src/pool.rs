@@ -22,6 +22,7 @@ use std::{
     time::{Duration, Instant, SystemTime},
 };
 
+use futures::future::BoxFuture;
 use serde_json::value::RawValue;
 use tokio::sync::{Semaphore, SemaphorePermit, oneshot};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
@@ -193,11 +194,18 @@ impl WorkerPool {
     ///
     /// Host calls run inside this future. Dropping it, or cancelling `cancel`, ends the run at once: open calls are dropped and
     /// the worker is killed and replaced.
-    pub async fn run(&self, request: RunRequest, host: Arc<dyn Host>, cancel: CancellationToken) -> Outcome {
-        let started = Instant::now();
-        let outcome = self.run_inner(request, host, &cancel, started).await;
-        self.finished.fetch_add(1, Ordering::Relaxed);
-        outcome
+    pub fn run(
+        &self,
+        request: RunRequest,
+        host: Arc<dyn Host>,
+        cancel: CancellationToken,
+    ) -> BoxFuture<'_, Outcome> {
+        Box::pin(async move {
+            let started = Instant::now();
+            let outcome = self.run_inner(request, host, &cancel, started).await;
+            self.finished.fetch_add(1, Ordering::Relaxed);
+            outcome
+        })
     }
 
     async fn run_inner(

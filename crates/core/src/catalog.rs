@@ -1,5 +1,6 @@
 //! The catalog of one app, read whole from its server.
 
+use futures::future::BoxFuture;
 use gatewright_json::{Unreadable, count_values};
 use rmcp::{
     ErrorData, RoleClient, ServiceError,
@@ -207,47 +208,49 @@ impl Catalog {
     ///
     /// # Errors
     /// A request fails, the lists are over the limit, or one has more than 1,000 pages.
-    pub async fn read_within(
+    pub fn read_within(
         peer: &Peer<RoleClient>,
         capabilities: ServerCapabilities,
         limit: CatalogLimit,
-    ) -> Result<Self, CatalogError> {
-        let mut catalog = Self { capabilities, about: about(peer), ..Self::default() };
-        let mut meter = Meter { limit, bytes: 0, values: 0, items: 0, unread: Vec::new() };
-        if catalog.capabilities.tools.is_some() {
-            catalog.tools =
-                all_pages!(peer, meter, list_tools, ListToolsRequest, tools, "tools", ("tools", "name"));
-        }
-        if catalog.capabilities.resources.is_some() {
-            catalog.resources = all_pages!(
-                peer,
-                meter,
-                list_resources,
-                ListResourcesRequest,
-                resources,
-                "resources",
-                ("resources", "uri")
-            );
-            // Servers without templates often leave the method out.
-            catalog.templates = match Self::templates(peer, &mut meter).await {
-                Err(CatalogError::Service(ServiceError::McpError(_))) => Vec::new(),
-                other => other?,
-            };
-        }
-        if catalog.capabilities.prompts.is_some() {
-            catalog.prompts = all_pages!(
-                peer,
-                meter,
-                list_prompts,
-                ListPromptsRequest,
-                prompts,
-                "prompts",
-                ("prompts", "name")
-            );
-        }
-        catalog.bytes = meter.bytes;
-        catalog.unread = meter.unread;
-        Ok(catalog)
+    ) -> BoxFuture<'_, Result<Self, CatalogError>> {
+        Box::pin(async move {
+            let mut catalog = Self { capabilities, about: about(peer), ..Self::default() };
+            let mut meter = Meter { limit, bytes: 0, values: 0, items: 0, unread: Vec::new() };
+            if catalog.capabilities.tools.is_some() {
+                catalog.tools =
+                    all_pages!(peer, meter, list_tools, ListToolsRequest, tools, "tools", ("tools", "name"));
+            }
+            if catalog.capabilities.resources.is_some() {
+                catalog.resources = all_pages!(
+                    peer,
+                    meter,
+                    list_resources,
+                    ListResourcesRequest,
+                    resources,
+                    "resources",
+                    ("resources", "uri")
+                );
+                // Servers without templates often leave the method out.
+                catalog.templates = match Self::templates(peer, &mut meter).await {
+                    Err(CatalogError::Service(ServiceError::McpError(_))) => Vec::new(),
+                    other => other?,
+                };
+            }
+            if catalog.capabilities.prompts.is_some() {
+                catalog.prompts = all_pages!(
+                    peer,
+                    meter,
+                    list_prompts,
+                    ListPromptsRequest,
+                    prompts,
+                    "prompts",
+                    ("prompts", "name")
+                );
+            }
+            catalog.bytes = meter.bytes;
+            catalog.unread = meter.unread;
+            Ok(catalog)
+        })
     }
 
     async fn templates(

@@ -6,6 +6,7 @@ use std::{
     time::Duration,
 };
 
+use futures::future::BoxFuture;
 use rmcp::{
     ErrorData, RoleServer,
     model::{CallToolRequestParams, CallToolResponse, CallToolResult, InputRequiredResult, JsonObject},
@@ -255,20 +256,23 @@ impl Invoker {
     ///
     /// # Errors
     /// Every way a call can miss its tool; a tool that ran and failed is an `Ok` with `is_error`.
-    pub async fn call(
-        &self,
-        tool: &PermittedTool,
+    pub fn call<'a>(
+        &'a self,
+        tool: &'a PermittedTool,
         params: CallToolRequestParams,
         mut context: RequestContext<RoleServer>,
-    ) -> Result<CallToolResponse, InvokeError> {
-        let rests_on = RestsOn::default();
-        context.extensions.insert(rests_on.clone());
-        let mut answer = self.traced(tool, params, context).await;
-        if let (Ok(CallToolResponse::InputRequired(asks)), Some(open_call)) = (&mut answer, rests_on.0.get())
-        {
-            asks.request_state = asks.request_state.take().map(|state| self.at_home_of(open_call, state));
-        }
-        answer
+    ) -> BoxFuture<'a, Result<CallToolResponse, InvokeError>> {
+        Box::pin(async move {
+            let rests_on = RestsOn::default();
+            context.extensions.insert(rests_on.clone());
+            let mut answer = self.traced(tool, params, context).await;
+            if let (Ok(CallToolResponse::InputRequired(asks)), Some(open_call)) =
+                (&mut answer, rests_on.0.get())
+            {
+                asks.request_state = asks.request_state.take().map(|state| self.at_home_of(open_call, state));
+            }
+            answer
+        })
     }
 
     async fn traced(

@@ -2,6 +2,7 @@
 
 use std::{fmt, sync::Arc, time::SystemTime};
 
+use futures::future::BoxFuture;
 use gatewright_core::{Principal, SealKey, SharedRecords};
 use tokio_util::sync::CancellationToken;
 
@@ -91,27 +92,35 @@ impl Executions {
     ///
     /// # Errors
     /// There is no room for it, or the store does not answer.
-    pub async fn create(
-        &self,
-        owner: &Principal,
+    pub fn create<'a>(
+        &'a self,
+        owner: &'a Principal,
         about: NewExecution,
-        first_chunk: &[u8],
-    ) -> Result<Lease, ExecutionError> {
-        let mut draft = self.draft(owner, about);
-        draft.append(first_chunk)?;
-        draft.persist().await
+        first_chunk: &'a [u8],
+    ) -> BoxFuture<'a, Result<Lease, ExecutionError>> {
+        Box::pin(async move {
+            let mut draft = self.draft(owner, about);
+            draft.append(first_chunk)?;
+            draft.persist().await
+        })
     }
 
     /// The execution `id`.
     ///
     /// # Errors
     /// [`ExecutionError::NotFound`] for whatever `reader` may not see, or the store does not answer.
-    pub async fn open(&self, id: &str, reader: Reader<'_>) -> Result<Execution, ExecutionError> {
-        let id: ExecutionId = id.parse()?;
-        match &self.0.store {
-            Store::Memory(memory) => memory.open(id, reader),
-            Store::Shared(shared) => shared.open(id, reader).await,
-        }
+    pub fn open<'a>(
+        &'a self,
+        id: &'a str,
+        reader: Reader<'a>,
+    ) -> BoxFuture<'a, Result<Execution, ExecutionError>> {
+        Box::pin(async move {
+            let id: ExecutionId = id.parse()?;
+            match &self.0.store {
+                Store::Memory(memory) => memory.open(id, reader),
+                Store::Shared(shared) => shared.open(id, reader).await,
+            }
+        })
     }
 
     /// The description of the execution `id`, as of the latest change of its state.
@@ -131,8 +140,12 @@ impl Executions {
     /// # Errors
     /// [`ExecutionError::Busy`] while an instance runs it, [`ExecutionError::Ended`], [`ExecutionError::NotFound`] for whatever `reader` may not see, or
     /// the store does not answer.
-    pub async fn acquire(&self, id: &str, reader: Reader<'_>) -> Result<(Lease, Execution), ExecutionError> {
-        self.take(id, reader, None).await
+    pub fn acquire<'a>(
+        &'a self,
+        id: &'a str,
+        reader: Reader<'a>,
+    ) -> BoxFuture<'a, Result<(Lease, Execution), ExecutionError>> {
+        Box::pin(async move { self.take(id, reader, None).await })
     }
 
     /// The same for its owner, who has shown a token: the execution has the scopes of `owner` from now on, which are known until `until_ms`, in milliseconds
@@ -140,13 +153,13 @@ impl Executions {
     ///
     /// # Errors
     /// As [`Executions::acquire`].
-    pub async fn acquire_until(
-        &self,
-        id: &str,
-        owner: &Principal,
+    pub fn acquire_until<'a>(
+        &'a self,
+        id: &'a str,
+        owner: &'a Principal,
         until_ms: u64,
-    ) -> Result<(Lease, Execution), ExecutionError> {
-        self.take(id, Reader::Owner(owner), Some(until_ms)).await
+    ) -> BoxFuture<'a, Result<(Lease, Execution), ExecutionError>> {
+        Box::pin(async move { self.take(id, Reader::Owner(owner), Some(until_ms)).await })
     }
 
     async fn take(
@@ -173,16 +186,18 @@ impl Executions {
     ///
     /// # Errors
     /// The store does not answer.
-    pub async fn list(
-        &self,
-        reader: Reader<'_>,
+    pub fn list<'a>(
+        &'a self,
+        reader: Reader<'a>,
         state: Option<State>,
         most: usize,
-    ) -> Result<Vec<Listed>, ExecutionError> {
-        match &self.0.store {
-            Store::Memory(memory) => Ok(memory.list(reader, state, most)),
-            Store::Shared(shared) => shared.list(reader, state, most).await,
-        }
+    ) -> BoxFuture<'a, Result<Vec<Listed>, ExecutionError>> {
+        Box::pin(async move {
+            match &self.0.store {
+                Store::Memory(memory) => Ok(memory.list(reader, state, most)),
+                Store::Shared(shared) => shared.list(reader, state, most).await,
+            }
+        })
     }
 
     /// Detached executions that no instance runs although they do not wait: their instance is gone. One call looks at a bounded number; the next
@@ -201,24 +216,37 @@ impl Executions {
     ///
     /// # Errors
     /// [`ExecutionError::Ended`], [`ExecutionError::NotFound`] for whatever `reader` may not see, or the store does not answer.
-    pub async fn cancel(&self, id: &str, reader: Reader<'_>, ending: &Ending) -> Result<(), ExecutionError> {
-        let id: ExecutionId = id.parse()?;
-        match &self.0.store {
-            Store::Memory(memory) => memory.cancel(id, reader, ending),
-            Store::Shared(shared) => shared.cancel(id, reader, ending).await,
-        }
+    pub fn cancel<'a>(
+        &'a self,
+        id: &'a str,
+        reader: Reader<'a>,
+        ending: &'a Ending,
+    ) -> BoxFuture<'a, Result<(), ExecutionError>> {
+        Box::pin(async move {
+            let id: ExecutionId = id.parse()?;
+            match &self.0.store {
+                Store::Memory(memory) => memory.cancel(id, reader, ending),
+                Store::Shared(shared) => shared.cancel(id, reader, ending).await,
+            }
+        })
     }
 
     /// Forgets the execution `id`. An instance that runs it loses its lease.
     ///
     /// # Errors
     /// [`ExecutionError::NotFound`] for whatever `reader` may not see, or the store does not answer.
-    pub async fn remove(&self, id: &str, reader: Reader<'_>) -> Result<(), ExecutionError> {
-        let id: ExecutionId = id.parse()?;
-        match &self.0.store {
-            Store::Memory(memory) => memory.remove(id, reader),
-            Store::Shared(shared) => shared.remove(id, reader).await,
-        }
+    pub fn remove<'a>(
+        &'a self,
+        id: &'a str,
+        reader: Reader<'a>,
+    ) -> BoxFuture<'a, Result<(), ExecutionError>> {
+        Box::pin(async move {
+            let id: ExecutionId = id.parse()?;
+            match &self.0.store {
+                Store::Memory(memory) => memory.remove(id, reader),
+                Store::Shared(shared) => shared.remove(id, reader).await,
+            }
+        })
     }
 
     /// Ends background work, once what is to be kept has been written.

@@ -10,6 +10,7 @@ use std::{
 };
 
 use axum::body::Body;
+use futures::future::BoxFuture;
 use gatewright_core::Gateway;
 use http::{Request, Response};
 use hyper::{body::Incoming, server::conn::http1, service::service_fn};
@@ -70,9 +71,11 @@ impl Bound {
 
     /// Answers one request as if it had come from `peer`, without a socket. For tests.
     #[doc(hidden)]
-    pub async fn answer(&self, request: Request<Body>, peer: SocketAddr) -> Response<Body> {
-        let answer = self.dispatcher.clone().answer(request, peer, false).await;
-        answer.unwrap_or_else(|never| match never {}).map(Body::new)
+    pub fn answer(&self, request: Request<Body>, peer: SocketAddr) -> BoxFuture<'_, Response<Body>> {
+        Box::pin(async move {
+            let answer = self.dispatcher.clone().answer(request, peer, false).await;
+            answer.unwrap_or_else(|never| match never {}).map(Body::new)
+        })
     }
 
     /// The server's load, to be read while it serves.
@@ -95,97 +98,99 @@ impl Bound {
 
     /// Serves until `shutdown` is cancelled, then lets open requests end. Streams that only wait for notifications end at
     /// once; what is still open when `drainTimeout` is nearly over is cut off.
-    pub async fn serve(self, shutdown: CancellationToken) {
-        let mut http = http1::Builder::new();
-        // Bodies are not copied on their way to the socket: what keeps a request's place is dropped when they are written.
-        http.header_read_timeout(self.times.longest()).writev(true).max_buf_size(MOST_BUFFERED);
-        let graceful = GracefulShutdown::new();
-        let mut connections = JoinSet::new();
-        loop {
-            let accepted = tokio::select! {
-                accepted = self.listener.accept() => accepted,
-                Some(_) = connections.join_next() => continue,
-                () = shutdown.cancelled() => break,
-            };
-            let (socket, peer) = match accepted {
-                Ok(accepted) => accepted,
-                Err(error) => {
-                    // Out of file descriptors, most likely: let connections end before the next try.
-                    tracing::error!(%error, "a connection cannot be accepted");
-                    tokio::time::sleep(Duration::from_millis(50)).await;
-                    continue;
-                }
-            };
-            let Some(place) = self.places.take(peer.ip()) else { continue };
-            // Without it answers wait up to 40 ms for a delayed acknowledgement.
-            let _ = socket.set_nodelay(true);
-            let encrypted = self.certificate.is_some();
-            let wire = Wire {
-                http: http.clone(),
-                dispatcher: self.dispatcher.clone(),
-                peer,
-                encrypted,
-                end: graceful.watcher(),
-            };
-            match self.certificate.clone() {
-                None => connections.spawn(async move {
-                    wire.serve(socket).await;
-                    drop(place);
-                }),
-                Some(certificate) => {
-                    let (limit, stopping) = (self.times.head(), self.stopping.clone());
-                    connections.spawn(async move {
-                        let accepted = tokio::time::timeout(limit, certificate.accept(socket));
-                        let accepted = stopping.run_until_cancelled(accepted).await;
-                        match accepted {
-                            Some(Ok(Ok(socket))) => wire.serve(socket).await,
-                            Some(Ok(Err(error))) => tracing::debug!(%error, "a TLS handshake failed"),
-                            Some(Err(_)) => tracing::trace!("a TLS handshake was not done in time"),
-                            None => {}
-                        }
+    pub fn serve(self, shutdown: CancellationToken) -> BoxFuture<'static, ()> {
+        Box::pin(async move {
+            let mut http = http1::Builder::new();
+            // Bodies are not copied on their way to the socket: what keeps a request's place is dropped when they are written.
+            http.header_read_timeout(self.times.longest()).writev(true).max_buf_size(MOST_BUFFERED);
+            let graceful = GracefulShutdown::new();
+            let mut connections = JoinSet::new();
+            loop {
+                let accepted = tokio::select! {
+                    accepted = self.listener.accept() => accepted,
+                    Some(_) = connections.join_next() => continue,
+                    () = shutdown.cancelled() => break,
+                };
+                let (socket, peer) = match accepted {
+                    Ok(accepted) => accepted,
+                    Err(error) => {
+                        // Out of file descriptors, most likely: let connections end before the next try.
+                        tracing::error!(%error, "a connection cannot be accepted");
+                        tokio::time::sleep(Duration::from_millis(50)).await;
+                        continue;
+                    }
+                };
+                let Some(place) = self.places.take(peer.ip()) else { continue };
+                // Without it answers wait up to 40 ms for a delayed acknowledgement.
+                let _ = socket.set_nodelay(true);
+                let encrypted = self.certificate.is_some();
+                let wire = Wire {
+                    http: http.clone(),
+                    dispatcher: self.dispatcher.clone(),
+                    peer,
+                    encrypted,
+                    end: graceful.watcher(),
+                };
+                match self.certificate.clone() {
+                    None => connections.spawn(async move {
+                        wire.serve(socket).await;
                         drop(place);
-                    })
+                    }),
+                    Some(certificate) => {
+                        let (limit, stopping) = (self.times.head(), self.stopping.clone());
+                        connections.spawn(async move {
+                            let accepted = tokio::time::timeout(limit, certificate.accept(socket));
+                            let accepted = stopping.run_until_cancelled(accepted).await;
+                            match accepted {
+                                Some(Ok(Ok(socket))) => wire.serve(socket).await,
+                                Some(Ok(Err(error))) => tracing::debug!(%error, "a TLS handshake failed"),
+                                Some(Err(_)) => tracing::trace!("a TLS handshake was not done in time"),
+                                None => {}
+                            }
+                            drop(place);
+                        })
+                    }
+                };
+            }
+            drop(self.listener);
+
+            let started = Instant::now();
+            let (open, _) = self.dispatcher.endpoint.gate().open();
+            let longest = self.drain_timeout;
+            tracing::info!(
+                open,
+                "shutting down: waiting for {open} open requests, {longest:?} at most (`http.drainTimeout`)"
+            );
+            self.stopping.cancel();
+            self.gateway.stop();
+            let spare = (self.drain_timeout / 10).min(Duration::from_millis(500));
+            let all = async {
+                tokio::join!(graceful.shutdown(), self.gateway.drain());
+                if let Some((_, relay)) = &self.relay {
+                    relay.served.close();
+                    relay.served.wait().await;
                 }
             };
-        }
-        drop(self.listener);
-
-        let started = Instant::now();
-        let (open, _) = self.dispatcher.endpoint.gate().open();
-        let longest = self.drain_timeout;
-        tracing::info!(
-            open,
-            "shutting down: waiting for {open} open requests, {longest:?} at most (`http.drainTimeout`)"
-        );
-        self.stopping.cancel();
-        self.gateway.stop();
-        let spare = (self.drain_timeout / 10).min(Duration::from_millis(500));
-        let all = async {
-            tokio::join!(graceful.shutdown(), self.gateway.drain());
-            if let Some((_, relay)) = &self.relay {
-                relay.served.close();
-                relay.served.wait().await;
+            let drained = tokio::time::timeout_at(started + self.drain_timeout - spare, all).await;
+            self.end.cancel();
+            self.dispatcher.endpoint.sessions.close_all().await;
+            if drained.is_err() {
+                tracing::warn!(
+                    open = connections.len(),
+                    "requests still open at the end of `http.drainTimeout` are cut off"
+                );
+                let rest = async { while connections.join_next().await.is_some() {} };
+                let _ = tokio::time::timeout_at(started + self.drain_timeout, rest).await;
             }
-        };
-        let drained = tokio::time::timeout_at(started + self.drain_timeout - spare, all).await;
-        self.end.cancel();
-        self.dispatcher.endpoint.sessions.close_all().await;
-        if drained.is_err() {
-            tracing::warn!(
-                open = connections.len(),
-                "requests still open at the end of `http.drainTimeout` are cut off"
-            );
-            let rest = async { while connections.join_next().await.is_some() {} };
-            let _ = tokio::time::timeout_at(started + self.drain_timeout, rest).await;
-        }
-        connections.shutdown().await;
-        let lingering = &self.dispatcher.endpoint.gate().lingering;
-        lingering.close();
-        let _ = tokio::time::timeout_at(started + self.drain_timeout, lingering.wait()).await;
-        if let Some(sse) = &self.sse {
-            sse.tasks.close();
-            let _ = tokio::time::timeout_at(started + self.drain_timeout, sse.tasks.wait()).await;
-        }
+            connections.shutdown().await;
+            let lingering = &self.dispatcher.endpoint.gate().lingering;
+            lingering.close();
+            let _ = tokio::time::timeout_at(started + self.drain_timeout, lingering.wait()).await;
+            if let Some(sse) = &self.sse {
+                sse.tasks.close();
+                let _ = tokio::time::timeout_at(started + self.drain_timeout, sse.tasks.wait()).await;
+            }
+        })
     }
 }
 

@@ -7,6 +7,7 @@ use axum::{
     middleware::from_fn,
     routing::{get, post},
 };
+use futures::future::BoxFuture;
 use gatewright_core::{Authenticator, Gateway, InvalidField, Network};
 use http::StatusCode;
 use tokio::net::TcpListener;
@@ -156,98 +157,104 @@ impl ServerBuilder {
     ///
     /// # Errors
     /// A field of the configuration is out of its range, or the address cannot be had.
-    pub async fn bind(self) -> Result<Bound, ServeError> {
-        let problems = self.config.problems();
-        if !problems.is_empty() {
-            return Err(ServeError::Config(problems));
-        }
-        let certificate = self.config.tls.as_ref().map(Certificate::open).transpose()?;
-        let address = SocketAddr::new(self.config.host, self.config.port);
-        let bind_error = |source| ServeError::Bind { address, source };
-        let listener = match self.listener {
-            Some(listener) => listener,
-            None => TcpListener::bind(address).await.map_err(bind_error)?,
-        };
-        let address = listener.local_addr().map_err(bind_error)?;
+    pub fn bind(self) -> BoxFuture<'static, Result<Bound, ServeError>> {
+        Box::pin(async move {
+            let problems = self.config.problems();
+            if !problems.is_empty() {
+                return Err(ServeError::Config(problems));
+            }
+            let certificate = self.config.tls.as_ref().map(Certificate::open).transpose()?;
+            let address = SocketAddr::new(self.config.host, self.config.port);
+            let bind_error = |source| ServeError::Bind { address, source };
+            let listener = match self.listener {
+                Some(listener) => listener,
+                None => TcpListener::bind(address).await.map_err(bind_error)?,
+            };
+            let address = listener.local_addr().map_err(bind_error)?;
 
-        let idle = self.config.connection_idle;
-        let others = others(&self.config, self.peers)?;
-        let proxies: Arc<[Network]> =
-            self.config.trusted_proxies.iter().filter_map(|text| Network::parse(text)).collect();
-        let places = Arc::new(Places::new(self.config.max_connections, proxies.to_vec()));
-        let stopping = CancellationToken::new();
-        let end = CancellationToken::new();
-        let allowed = Arc::new(AllowedSources::new(&self.config).0);
-        let endpoints = self.gateway.registry().endpoints().clone();
-        let paths = Arc::new(McpPaths::new(&self.config.path, endpoints));
-        let has_https_url = self.config.public_url.as_ref().is_some_and(|url| url.scheme() == "https");
-        let https_only = has_https_url && self.authenticator.is_some();
-        if https_only && certificate.is_none() && proxies.is_empty() {
-            tracing::warn!(
-                "every request will be refused: `http.publicUrl` is https and this server listens for plain HTTP; set `http.tls`, or name \
+            let idle = self.config.connection_idle;
+            let others = others(&self.config, self.peers)?;
+            let proxies: Arc<[Network]> =
+                self.config.trusted_proxies.iter().filter_map(|text| Network::parse(text)).collect();
+            let places = Arc::new(Places::new(self.config.max_connections, proxies.to_vec()));
+            let stopping = CancellationToken::new();
+            let end = CancellationToken::new();
+            let allowed = Arc::new(AllowedSources::new(&self.config).0);
+            let endpoints = self.gateway.registry().endpoints().clone();
+            let paths = Arc::new(McpPaths::new(&self.config.path, endpoints));
+            let has_https_url = self.config.public_url.as_ref().is_some_and(|url| url.scheme() == "https");
+            let https_only = has_https_url && self.authenticator.is_some();
+            if https_only && certificate.is_none() && proxies.is_empty() {
+                tracing::warn!(
+                    "every request will be refused: `http.publicUrl` is https and this server listens for plain HTTP; set `http.tls`, or name \
                  the proxy that ends TLS in `http.trustedProxies`"
-            );
-        }
-        let edge = Arc::new(Edge { allowed: allowed.clone(), paths: paths.clone(), https_only });
-        let gate = Arc::new(RequestGate::new(
-            self.gateway.clone(),
-            &self.config,
-            allowed,
-            self.authenticator,
-            stopping.clone(),
-        ));
-        if let Some(Others { cluster, relay }) = &others {
-            self.gateway.invoker().at_home(Arc::new(Homes::new(cluster.clone(), relay)));
-        }
-        let endpoint = Arc::new(Endpoint::new(gate.clone(), &self.config, others.clone(), end.clone()));
-        let relay = match others {
-            Some(Others { relay, .. }) => Some((relay.start(Arc::downgrade(&endpoint) as _).await, relay)),
-            None => None,
-        };
-        let mut routes = self.extra;
-        let sse = self.config.legacy_sse.then(|| {
-            let room = endpoint.sessions.room.clone();
-            Arc::new(SseEndpoint::new(gate.clone(), room, self.config.keep_alive, paths.clone()))
-        });
-        if let Some(sse) = &sse {
-            routes = routes
-                .route(SSE, get(sse::open).with_state(sse.clone()))
-                .route(&format!("{SSE}/{{endpoint}}"), get(sse::open).with_state(sse.clone()))
-                .route(MESSAGES, post(sse::say).with_state(sse.clone()))
-                .route(&format!("{MESSAGES}/{{endpoint}}"), post(sse::say).with_state(sse.clone()));
-        }
-        if self.config.shows_landing() {
-            let (public_url, paths) = (self.config.public_url.clone(), paths.clone());
-            let origin = self.config.origin_at(address);
-            routes = routes.merge(landing::routes(Page { gate: gate.clone(), public_url, origin, paths }));
-        }
-        let routes = routes
-            .route("/healthz", get(health::alive))
-            .route(
-                "/readyz",
-                get(health::ready).with_state(health::Ready { gate, details: self.details.into() }),
-            )
-            .fallback(async move || refusal::nothing_here(paths.main()));
-        let routes = match &self.answered {
-            Some(_) => routes.layer(from_fn(http_metrics::note_route)),
-            None => routes,
-        };
-        let times = Times::new(idle, self.config.header_read_timeout, self.config.write_timeout);
-        let keep_alive = KeepAlive { times: times.clone(), stopping: stopping.clone() };
-        let dispatcher = Dispatcher { edge, endpoint, routes, proxies, keep_alive, answered: self.answered };
-        Ok(Bound {
-            listener,
-            certificate,
-            places,
-            address,
-            dispatcher,
-            gateway: self.gateway,
-            relay,
-            sse,
-            stopping,
-            end,
-            times,
-            drain_timeout: self.config.drain_timeout,
+                );
+            }
+            let edge = Arc::new(Edge { allowed: allowed.clone(), paths: paths.clone(), https_only });
+            let gate = Arc::new(RequestGate::new(
+                self.gateway.clone(),
+                &self.config,
+                allowed,
+                self.authenticator,
+                stopping.clone(),
+            ));
+            if let Some(Others { cluster, relay }) = &others {
+                self.gateway.invoker().at_home(Arc::new(Homes::new(cluster.clone(), relay)));
+            }
+            let endpoint = Arc::new(Endpoint::new(gate.clone(), &self.config, others.clone(), end.clone()));
+            let relay = match others {
+                Some(Others { relay, .. }) => {
+                    Some((relay.start(Arc::downgrade(&endpoint) as _).await, relay))
+                }
+                None => None,
+            };
+            let mut routes = self.extra;
+            let sse = self.config.legacy_sse.then(|| {
+                let room = endpoint.sessions.room.clone();
+                Arc::new(SseEndpoint::new(gate.clone(), room, self.config.keep_alive, paths.clone()))
+            });
+            if let Some(sse) = &sse {
+                routes = routes
+                    .route(SSE, get(sse::open).with_state(sse.clone()))
+                    .route(&format!("{SSE}/{{endpoint}}"), get(sse::open).with_state(sse.clone()))
+                    .route(MESSAGES, post(sse::say).with_state(sse.clone()))
+                    .route(&format!("{MESSAGES}/{{endpoint}}"), post(sse::say).with_state(sse.clone()));
+            }
+            if self.config.shows_landing() {
+                let (public_url, paths) = (self.config.public_url.clone(), paths.clone());
+                let origin = self.config.origin_at(address);
+                routes =
+                    routes.merge(landing::routes(Page { gate: gate.clone(), public_url, origin, paths }));
+            }
+            let routes = routes
+                .route("/healthz", get(health::alive))
+                .route(
+                    "/readyz",
+                    get(health::ready).with_state(health::Ready { gate, details: self.details.into() }),
+                )
+                .fallback(async move || refusal::nothing_here(paths.main()));
+            let routes = match &self.answered {
+                Some(_) => routes.layer(from_fn(http_metrics::note_route)),
+                None => routes,
+            };
+            let times = Times::new(idle, self.config.header_read_timeout, self.config.write_timeout);
+            let keep_alive = KeepAlive { times: times.clone(), stopping: stopping.clone() };
+            let dispatcher =
+                Dispatcher { edge, endpoint, routes, proxies, keep_alive, answered: self.answered };
+            Ok(Bound {
+                listener,
+                certificate,
+                places,
+                address,
+                dispatcher,
+                gateway: self.gateway,
+                relay,
+                sse,
+                stopping,
+                end,
+                times,
+                drain_timeout: self.config.drain_timeout,
+            })
         })
     }
 }

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use futures::future::BoxFuture;
 use gatewright_core::{Gateway, Principal};
 use rmcp::{ServiceExt, service::ServerInitializeError, transport::stdio_pipes};
 use tokio::io::{AsyncRead, AsyncWrite};
@@ -39,13 +40,13 @@ pub async fn serve_stdio_as(
 ///
 /// # Errors
 /// As [`serve_stdio`].
-pub async fn serve_lines(
+pub fn serve_lines(
     gateway: Arc<Gateway>,
     reader: impl AsyncRead + Send + Unpin + 'static,
     writer: impl AsyncWrite + Send + Unpin + 'static,
     shutdown: CancellationToken,
-) -> Result<(), ServeError> {
-    serve(gateway, Principal::local(), reader, writer, shutdown).await
+) -> BoxFuture<'static, Result<(), ServeError>> {
+    Box::pin(async move { serve(gateway, Principal::local(), reader, writer, shutdown).await })
 }
 
 async fn serve(

@@ -3,6 +3,7 @@
 use std::{sync::Arc, time::Duration};
 
 use axum::Router;
+use futures::future::BoxFuture;
 
 use super::{router::router, services::Services};
 use crate::{
@@ -140,33 +141,39 @@ impl AuthorizationServer {
     ///
     /// # Errors
     /// See [`OpenError`].
-    pub async fn with_parts(
+    pub fn with_parts(
         config: AuthConfig,
         deployment: Deployment,
         parts: ServerParts,
-    ) -> Result<Self, OpenError> {
-        check(&config, &deployment)?;
-        let config = config.with_default_scope();
-        let ServerParts { store, clock, entropy, audit } = parts;
-        let opened = sealing::open(&config, &*store, &*entropy).await?;
-        let ctx = Arc::new(Context {
-            trusted_proxies: config.trusted_proxies.iter().filter_map(|text| Network::parse(text)).collect(),
-            sealer: Arc::new(opened.sealer),
-            metrics: Arc::new(Metrics::default()),
-            proofs: dpop::quota(),
-            config,
-            deployment,
-            store,
-            clock,
-            entropy,
-            audit,
-        });
-        let keys = open_keys(&ctx, opened.may_give_up).await?;
-        sealing::record_secret(&ctx.config, &*ctx.store).await?;
-        let private = ctx.config.cimd.allow_private && ctx.deployment.is_local();
-        let fetcher = Fetcher::new(private).map_err(OpenError::Fetch)?;
-        let provider = Provider::from_config(ctx.clone()).map_err(OpenError::Fetch)?;
-        Ok(Self { services: Arc::new(Services::new(ctx, keys, fetcher, provider).await) })
+    ) -> BoxFuture<'static, Result<Self, OpenError>> {
+        Box::pin(async move {
+            check(&config, &deployment)?;
+            let config = config.with_default_scope();
+            let ServerParts { store, clock, entropy, audit } = parts;
+            let opened = sealing::open(&config, &*store, &*entropy).await?;
+            let ctx = Arc::new(Context {
+                trusted_proxies: config
+                    .trusted_proxies
+                    .iter()
+                    .filter_map(|text| Network::parse(text))
+                    .collect(),
+                sealer: Arc::new(opened.sealer),
+                metrics: Arc::new(Metrics::default()),
+                proofs: dpop::quota(),
+                config,
+                deployment,
+                store,
+                clock,
+                entropy,
+                audit,
+            });
+            let keys = open_keys(&ctx, opened.may_give_up).await?;
+            sealing::record_secret(&ctx.config, &*ctx.store).await?;
+            let private = ctx.config.cimd.allow_private && ctx.deployment.is_local();
+            let fetcher = Fetcher::new(private).map_err(OpenError::Fetch)?;
+            let provider = Provider::from_config(ctx.clone()).map_err(OpenError::Fetch)?;
+            Ok(Self { services: Arc::new(Services::new(ctx, keys, fetcher, provider).await) })
+        })
     }
 
     /// The endpoints: `/oauth/*` and `/.well-known/*`.

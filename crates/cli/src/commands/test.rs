@@ -93,7 +93,7 @@ async fn once(args: &TestArgs, files: &[PathBuf], options: &RunOptions) -> anyho
         return Err(BadConfig(format!("{}: a test says `only`; take it out", suite.path())).into());
     }
     let output = Reports::begin(args, &suites, chosen, &options.stop);
-    let reports = suite::run_all(&suites, options, |suite, test| output.add(suite, test)).await;
+    let reports = suite::run_all(&suites, options, &|suite, test| output.add(suite, test)).await;
     let written = output.end(&reports);
     if let Some(Err(error)) = memory.map(|file| last_failed::update(&file, &reports)) {
         tracing::debug!(%error, "the failures are not kept for --last-failed");

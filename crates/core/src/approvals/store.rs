@@ -9,6 +9,7 @@ use std::{
 };
 
 use data_encoding::HEXLOWER;
+use futures::future::BoxFuture;
 use tokio::sync::Notify;
 
 use super::{
@@ -215,44 +216,46 @@ impl ApprovalStore {
     ///
     /// # Errors
     /// Too many wait, or the store does not answer.
-    pub async fn request(
-        &self,
+    pub fn request<'a>(
+        &'a self,
         record: ApprovalRecord,
-        claimant: &Claimant,
+        claimant: &'a Claimant,
         most_of_caller: usize,
-    ) -> Result<ApprovalRecord, NotRequested> {
-        let entry = Entry::of(&record, claimant);
-        let has_room = self
-            .change_list(|list| {
-                if let Some(one) = list.iter_mut().find(|one| one.id == entry.id) {
-                    return (one.add_runs(&entry.runs), true);
-                }
-                let has_room = has_room(list, claimant, &entry.subject, most_of_caller);
-                if has_room {
-                    list.push(entry.clone());
-                }
-                (has_room, has_room)
-            })
-            .await?;
-        if !has_room {
-            return Err(NotRequested::TooMany);
-        }
-        let (kept, is_new) = self
-            .records
-            .change(&record.id, |before: Option<ApprovalRecord>| {
-                let waits = |before: &ApprovalRecord| {
-                    before.expires_ms > now_ms() && before.approvers == record.approvers
-                };
-                match before.filter(waits) {
-                    Some(before) => (Write::Leave, (before, false)),
-                    None => (Write::Put(record.clone(), life(&record)), (record.clone(), true)),
-                }
-            })
-            .await?;
-        if is_new {
-            self.tell(&event(&kept, ApprovalEventKind::Asked));
-        }
-        Ok(kept)
+    ) -> BoxFuture<'a, Result<ApprovalRecord, NotRequested>> {
+        Box::pin(async move {
+            let entry = Entry::of(&record, claimant);
+            let has_room = self
+                .change_list(|list| {
+                    if let Some(one) = list.iter_mut().find(|one| one.id == entry.id) {
+                        return (one.add_runs(&entry.runs), true);
+                    }
+                    let has_room = has_room(list, claimant, &entry.subject, most_of_caller);
+                    if has_room {
+                        list.push(entry.clone());
+                    }
+                    (has_room, has_room)
+                })
+                .await?;
+            if !has_room {
+                return Err(NotRequested::TooMany);
+            }
+            let (kept, is_new) = self
+                .records
+                .change(&record.id, |before: Option<ApprovalRecord>| {
+                    let waits = |before: &ApprovalRecord| {
+                        before.expires_ms > now_ms() && before.approvers == record.approvers
+                    };
+                    match before.filter(waits) {
+                        Some(before) => (Write::Leave, (before, false)),
+                        None => (Write::Put(record.clone(), life(&record)), (record.clone(), true)),
+                    }
+                })
+                .await?;
+            if is_new {
+                self.tell(&event(&kept, ApprovalEventKind::Asked));
+            }
+            Ok(kept)
+        })
     }
 
     /// Returns `true` while nobody has decided on the approval `id`, and it has not expired.
@@ -286,49 +289,52 @@ impl ApprovalStore {
     ///
     /// # Errors
     /// No such approval waits for `approver`, or the store does not answer.
-    pub async fn decide(
-        &self,
-        id: &str,
+    pub fn decide<'a>(
+        &'a self,
+        id: &'a str,
         approved: Option<ApprovalDuration>,
-        approver: Approver<'_>,
-    ) -> Result<ApprovalRecord, CannotDecide> {
-        if !is_id(id) {
-            return Err(CannotDecide::NotFound);
-        }
-        let waits = |one: &ApprovalRecord, now| one.state == ApprovalState::Waiting && one.expires_ms > now;
-        let (_, record) = self.records.read::<ApprovalRecord>(id).await?;
-        if !record.is_some_and(|one| waits(&one, now_ms()) && approver.may_decide(&one)) {
-            return Err(CannotDecide::NotFound);
-        }
-        self.announce(id).await?;
-        let decided = self
-            .records
-            .change(id, |record: Option<ApprovalRecord>| {
-                let now = now_ms();
-                let may = |one: &ApprovalRecord| waits(one, now) && approver.may_decide(one);
-                let Some(mut record) = record.filter(may) else {
-                    return (Write::Leave, None);
-                };
-                // Whoever waited long for it has as long again to use it.
-                record.expires_ms = now.saturating_add(record.expires_ms - record.created_ms);
-                record.state =
-                    if approved.is_some() { ApprovalState::Approved } else { ApprovalState::Denied };
-                let offered = approved.filter(|duration| record.durations().contains(duration));
-                record.duration = offered.unwrap_or_default();
-                record.by = Some(approver.name().to_owned());
-                (Write::Put(record.clone(), life(&record)), Some(record))
-            })
-            .await?;
-        let record = decided.ok_or(CannotDecide::NotFound)?;
-        let kind = match record.state {
-            ApprovalState::Denied => ApprovalEventKind::Denied,
-            ApprovalState::Approved | ApprovalState::Waiting => ApprovalEventKind::Approved,
-        };
-        self.tell(&event(&record, kind));
-        if let Err(error) = self.unlist(id).await {
-            tracing::debug!(%error, "an approval stays in the list until it expires");
-        }
-        Ok(record)
+        approver: Approver<'a>,
+    ) -> BoxFuture<'a, Result<ApprovalRecord, CannotDecide>> {
+        Box::pin(async move {
+            if !is_id(id) {
+                return Err(CannotDecide::NotFound);
+            }
+            let waits =
+                |one: &ApprovalRecord, now| one.state == ApprovalState::Waiting && one.expires_ms > now;
+            let (_, record) = self.records.read::<ApprovalRecord>(id).await?;
+            if !record.is_some_and(|one| waits(&one, now_ms()) && approver.may_decide(&one)) {
+                return Err(CannotDecide::NotFound);
+            }
+            self.announce(id).await?;
+            let decided = self
+                .records
+                .change(id, |record: Option<ApprovalRecord>| {
+                    let now = now_ms();
+                    let may = |one: &ApprovalRecord| waits(one, now) && approver.may_decide(one);
+                    let Some(mut record) = record.filter(may) else {
+                        return (Write::Leave, None);
+                    };
+                    // Whoever waited long for it has as long again to use it.
+                    record.expires_ms = now.saturating_add(record.expires_ms - record.created_ms);
+                    record.state =
+                        if approved.is_some() { ApprovalState::Approved } else { ApprovalState::Denied };
+                    let offered = approved.filter(|duration| record.durations().contains(duration));
+                    record.duration = offered.unwrap_or_default();
+                    record.by = Some(approver.name().to_owned());
+                    (Write::Put(record.clone(), life(&record)), Some(record))
+                })
+                .await?;
+            let record = decided.ok_or(CannotDecide::NotFound)?;
+            let kind = match record.state {
+                ApprovalState::Denied => ApprovalEventKind::Denied,
+                ApprovalState::Approved | ApprovalState::Waiting => ApprovalEventKind::Approved,
+            };
+            self.tell(&event(&record, kind));
+            if let Err(error) = self.unlist(id).await {
+                tracing::debug!(%error, "an approval stays in the list until it expires");
+            }
+            Ok(record)
+        })
     }
 
     /// Ends an approval that waits, for one that its caller gave elsewhere.

@@ -15,6 +15,7 @@ mod user_tokens;
 
 use std::sync::Arc;
 
+use futures::future::BoxFuture;
 use gatewright_console::ConfigurationView;
 use gatewright_core::{ApprovalListener, Observer};
 use gatewright_operator::{limits::Limits, telemetry::Traces};
@@ -60,47 +61,49 @@ impl Guard {
     ///
     /// # Errors
     /// A section of the configuration, a file or a store cannot be used.
-    pub async fn open(config: GuardConfig) -> Result<(Self, Builder), GuardError> {
-        config.check()?;
-        let listener = |admin| AdminListener::new(admin, config.audit.include_arguments);
-        let admin = config.admin.clone().map(listener).transpose()?;
-        let limits = limits::open(&config).await?;
-        let audit = config.audit.open()?;
-        let mut builder = Builder::new(&config.name, &config.version)
-            .rate_limiter(limits.clone())
-            .endpoints(config.endpoints.clone());
-        for observer in admin.iter().flat_map(AdminListener::observers) {
-            builder = builder.observer(observer);
-        }
-        if let Some(audit) = audit.clone() {
-            builder = builder.observer(audit as Arc<dyn Observer>);
-        }
-        if let Some(otlp) = &config.otlp {
-            let (traces, sending) =
-                Traces::start(otlp, &config.version).map_err(|error| GuardError::Traces(error.into()))?;
-            builder = builder.observer(Arc::new(traces)).sending(sending);
-        }
-        builder = builder.executions(records::executions(&config).await?);
-        let approvals = records::approvals(&config).await;
-        if let Some(audit) = audit.clone() {
-            approvals.notify(audit as Arc<dyn ApprovalListener>);
-        }
-        builder = builder.approvals(approvals).guarded();
-        if let Some(key) = config.seal_key() {
-            builder = builder.seal_key(key);
-        }
-        let guard = Self {
-            config,
-            limits,
-            audit,
-            admin,
-            user_tokens: UserTokens::default(),
-            metrics: Vec::new(),
-            configuration: None,
-            ready: Vec::new(),
-            routes: Router::new(),
-        };
-        Ok((guard, builder))
+    pub fn open(config: GuardConfig) -> BoxFuture<'static, Result<(Self, Builder), GuardError>> {
+        Box::pin(async move {
+            config.check()?;
+            let listener = |admin| AdminListener::new(admin, config.audit.include_arguments);
+            let admin = config.admin.clone().map(listener).transpose()?;
+            let limits = limits::open(&config).await?;
+            let audit = config.audit.open()?;
+            let mut builder = Builder::new(&config.name, &config.version)
+                .rate_limiter(limits.clone())
+                .endpoints(config.endpoints.clone());
+            for observer in admin.iter().flat_map(AdminListener::observers) {
+                builder = builder.observer(observer);
+            }
+            if let Some(audit) = audit.clone() {
+                builder = builder.observer(audit as Arc<dyn Observer>);
+            }
+            if let Some(otlp) = &config.otlp {
+                let (traces, sending) =
+                    Traces::start(otlp, &config.version).map_err(|error| GuardError::Traces(error.into()))?;
+                builder = builder.observer(Arc::new(traces)).sending(sending);
+            }
+            builder = builder.executions(records::executions(&config).await?);
+            let approvals = records::approvals(&config).await;
+            if let Some(audit) = audit.clone() {
+                approvals.notify(audit as Arc<dyn ApprovalListener>);
+            }
+            builder = builder.approvals(approvals).guarded();
+            if let Some(key) = config.seal_key() {
+                builder = builder.seal_key(key);
+            }
+            let guard = Self {
+                config,
+                limits,
+                audit,
+                admin,
+                user_tokens: UserTokens::default(),
+                metrics: Vec::new(),
+                configuration: None,
+                ready: Vec::new(),
+                routes: Router::new(),
+            };
+            Ok((guard, builder))
+        })
     }
 
     /// The rate limits, whose rules can be replaced while the server runs.

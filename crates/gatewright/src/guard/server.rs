@@ -2,6 +2,7 @@
 
 use std::{net::SocketAddr, sync::Arc};
 
+use futures::future::BoxFuture;
 use gatewright_auth::{ApprovalPages, AuthorizationServer, QuestionPages, ResourceServer};
 use gatewright_core::{Authenticator, Principal};
 use gatewright_server::{Bound, Certificate, serve_stdio_as, until_ctrl_c};
@@ -37,67 +38,69 @@ impl Guard {
     ///
     /// # Errors
     /// An address is taken, or the configuration, a store or the certificate cannot be used.
-    pub async fn bind(self, running: &Running) -> Result<GuardedServer, GuardError> {
-        records::share_shapes(&self.config, running).await;
-        let mut server = running.http(self.config.http.clone()).merge(self.routes);
-        if let Some(admin) = &self.admin {
-            server = admin.count_responses(server);
-        }
-        if let Some(channel) = cluster::channel(&self.config).await? {
-            server = server.peers(channel);
-        }
-        for (key, value) in self.ready {
-            server = server.ready_detail(key, value);
-        }
-        let address = SocketAddr::new(self.config.http.host, self.config.http.port);
-        let listener =
-            TcpListener::bind(address).await.map_err(|source| GuardError::Listen { address, source })?;
-        let address = listener.local_addr().map_err(|source| GuardError::Listen { address, source })?;
-        server = server.listener(listener);
-        let (mut counts, mut issuer, mut resource) = (None, None, None);
-        let mut owners: Option<Arc<dyn Authenticator>> = None;
-        let endpoints = running.gateway().registry().endpoints().clone();
-        if let Some(layer) = auth::open(&self.config, address, endpoints, self.audit).await? {
-            let AuthLayer { authenticator, routes, metrics, issuer: opened } = layer;
-            if let Some((opened, vault)) = opened {
-                auth::show_tools_on_consent_page(&opened, running.gateway().clone());
-                self.user_tokens.open(&vault).map_err(GuardError::UserTokens)?;
-                let approvals = running.gateway().invoker().approvals().clone();
-                let pages = ApprovalPages::new(&opened, approvals.clone());
-                approvals.decided_at(pages.address());
-                server = server.merge(pages.router());
-                if let Some(code_call) = running.code_call()
-                    && let Some(pages) = QuestionPages::new(&opened, code_call.clone())
-                {
-                    code_call.answered_at(pages.address());
-                    server = server.merge(pages.router());
-                }
-                issuer = Some(opened);
+    pub fn bind(self, running: &Running) -> BoxFuture<'_, Result<GuardedServer, GuardError>> {
+        Box::pin(async move {
+            records::share_shapes(&self.config, running).await;
+            let mut server = running.http(self.config.http.clone()).merge(self.routes);
+            if let Some(admin) = &self.admin {
+                server = admin.count_responses(server);
             }
-            let shared: Arc<dyn Authenticator> = Arc::new(authenticator.clone());
-            running.gateway().invoker().approvals().callers_of(&shared);
-            server = server.authenticator(shared.clone()).merge(routes);
-            owners = Some(shared);
-            resource = Some(authenticator);
-            counts = Some(metrics);
-        }
-        let bound = server.bind().await?;
-        run_in_background(running, owners.as_ref());
-        let background = CancellationToken::new();
-        let mut admin_server = None;
-        if let Some(admin) = self.admin {
-            let http = Some(bound.occupancy());
-            let sources = MetricSources { http, auth: counts, limits: self.limits, more: self.metrics };
-            let shared = records::console(&self.config, address).await;
-            let shown = ConsoleSources { configuration: self.configuration, shared };
-            admin_server = Some(admin.serve(running, sources, shown, background.clone()).await?);
-        }
-        Ok(GuardedServer {
-            bound,
-            admin: admin_server,
-            issuer,
-            resource,
-            background: background.drop_guard(),
+            if let Some(channel) = cluster::channel(&self.config).await? {
+                server = server.peers(channel);
+            }
+            for (key, value) in self.ready {
+                server = server.ready_detail(key, value);
+            }
+            let address = SocketAddr::new(self.config.http.host, self.config.http.port);
+            let listener =
+                TcpListener::bind(address).await.map_err(|source| GuardError::Listen { address, source })?;
+            let address = listener.local_addr().map_err(|source| GuardError::Listen { address, source })?;
+            server = server.listener(listener);
+            let (mut counts, mut issuer, mut resource) = (None, None, None);
+            let mut owners: Option<Arc<dyn Authenticator>> = None;
+            let endpoints = running.gateway().registry().endpoints().clone();
+            if let Some(layer) = auth::open(&self.config, address, endpoints, self.audit).await? {
+                let AuthLayer { authenticator, routes, metrics, issuer: opened } = layer;
+                if let Some((opened, vault)) = opened {
+                    auth::show_tools_on_consent_page(&opened, running.gateway().clone());
+                    self.user_tokens.open(&vault).map_err(GuardError::UserTokens)?;
+                    let approvals = running.gateway().invoker().approvals().clone();
+                    let pages = ApprovalPages::new(&opened, approvals.clone());
+                    approvals.decided_at(pages.address());
+                    server = server.merge(pages.router());
+                    if let Some(code_call) = running.code_call()
+                        && let Some(pages) = QuestionPages::new(&opened, code_call.clone())
+                    {
+                        code_call.answered_at(pages.address());
+                        server = server.merge(pages.router());
+                    }
+                    issuer = Some(opened);
+                }
+                let shared: Arc<dyn Authenticator> = Arc::new(authenticator.clone());
+                running.gateway().invoker().approvals().callers_of(&shared);
+                server = server.authenticator(shared.clone()).merge(routes);
+                owners = Some(shared);
+                resource = Some(authenticator);
+                counts = Some(metrics);
+            }
+            let bound = server.bind().await?;
+            run_in_background(running, owners.as_ref());
+            let background = CancellationToken::new();
+            let mut admin_server = None;
+            if let Some(admin) = self.admin {
+                let http = Some(bound.occupancy());
+                let sources = MetricSources { http, auth: counts, limits: self.limits, more: self.metrics };
+                let shared = records::console(&self.config, address).await;
+                let shown = ConsoleSources { configuration: self.configuration, shared };
+                admin_server = Some(admin.serve(running, sources, shown, background.clone()).await?);
+            }
+            Ok(GuardedServer {
+                bound,
+                admin: admin_server,
+                issuer,
+                resource,
+                background: background.drop_guard(),
+            })
         })
     }
 
@@ -106,23 +109,26 @@ impl Guard {
     ///
     /// # Errors
     /// The address for operators is taken, or the client does not speak MCP.
-    pub async fn serve_stdio(
+    pub fn serve_stdio<'a>(
         self,
-        running: &Running,
-        endpoint: Option<&str>,
+        running: &'a Running,
+        endpoint: Option<&'a str>,
         stop: CancellationToken,
-    ) -> Result<(), GuardError> {
-        records::share_shapes(&self.config, running).await;
-        run_in_background(running, None);
-        let background = stop.child_token();
-        let _stopped = background.clone().drop_guard();
-        if let Some(admin) = self.admin {
-            let sources = MetricSources { http: None, auth: None, limits: self.limits, more: self.metrics };
-            let shown = ConsoleSources { configuration: self.configuration, shared: None };
-            admin.serve(running, sources, shown, background).await?.log();
-        }
-        let caller = Principal::local().at(endpoint.map(Into::into));
-        Ok(serve_stdio_as(running.gateway().clone(), caller, stop).await?)
+    ) -> BoxFuture<'a, Result<(), GuardError>> {
+        Box::pin(async move {
+            records::share_shapes(&self.config, running).await;
+            run_in_background(running, None);
+            let background = stop.child_token();
+            let _stopped = background.clone().drop_guard();
+            if let Some(admin) = self.admin {
+                let sources =
+                    MetricSources { http: None, auth: None, limits: self.limits, more: self.metrics };
+                let shown = ConsoleSources { configuration: self.configuration, shared: None };
+                admin.serve(running, sources, shown, background).await?.log();
+            }
+            let caller = Principal::local().at(endpoint.map(Into::into));
+            Ok(serve_stdio_as(running.gateway().clone(), caller, stop).await?)
+        })
     }
 }
 
@@ -168,15 +174,17 @@ impl GuardedServer {
     }
 
     /// Serves until `stop`, then lets requests under way finish within `http.drainTimeout`.
-    pub async fn serve(self, stop: CancellationToken) {
-        let Self { bound, admin, background, .. } = self;
-        if let Some(admin) = admin {
-            admin.log();
-        }
-        let end_background = async {
-            stop.cancelled().await;
-            drop(background);
-        };
-        tokio::join!(bound.serve(stop.clone()), end_background);
+    pub fn serve(self, stop: CancellationToken) -> BoxFuture<'static, ()> {
+        Box::pin(async move {
+            let Self { bound, admin, background, .. } = self;
+            if let Some(admin) = admin {
+                admin.log();
+            }
+            let end_background = async {
+                stop.cancelled().await;
+                drop(background);
+            };
+            tokio::join!(bound.serve(stop.clone()), end_background);
+        })
     }
 }

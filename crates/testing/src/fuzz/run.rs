@@ -5,6 +5,7 @@ use std::{
     time::{Duration, Instant},
 };
 
+use futures::future::BoxFuture;
 use serde_json::{Value, json};
 
 use super::{
@@ -66,69 +67,79 @@ const MOST_FINDINGS: usize = 200;
 ///
 /// # Errors
 /// The server cannot be reached, or does not list its tools.
-pub async fn fuzz(target: &Target, options: &FuzzOptions) -> Result<FuzzReport, ClientError> {
-    let started = Instant::now();
-    let mcp = target.connect(options.call_timeout).await?;
-    let tools = match mcp.has_capability("tools") {
-        true => mcp.tools().list().await?,
-        false => Vec::new(),
-    };
-    if let Some(unknown) = options.tools.iter().find(|name| !tools.iter().any(|tool| tool.name == **name)) {
-        return Err(ClientError::Shape {
-            method: "tools/list".into(),
-            problem: gatewright_findings::unknown(
-                &format!("tool `{unknown}`"),
-                unknown,
-                tools.iter().map(|tool| tool.name.as_str()),
-            ),
-            answer: String::new(),
-        });
-    }
-    let listed = mcp.take_violations();
-    let mut run = Run {
-        target,
-        options,
-        mcp,
-        report: FuzzReport { seed: options.seed, ..FuzzReport::default() },
-        known: HashMap::new(),
-    };
-    let reasons: Vec<_> = tools.iter().map(|tool| options.reason_to_leave_out(tool)).collect();
-    let mut left = reasons.iter().filter(|reason| reason.is_none()).count();
-    for (tool, reason) in tools.iter().zip(reasons) {
-        let mut report = ToolReport { name: tool.name.clone(), valid: 0, invalid: 0, left_out: reason };
-        if report.left_out.is_none() && run.report.stopped.is_none() {
-            let rest = options.time.saturating_sub(started.elapsed());
-            let share = rest / u32::try_from(left.max(1)).unwrap_or(1);
-            left -= 1;
-            match share.is_zero() {
-                true => report.left_out = Some("no time was left for it".into()),
-                false => run.tool(tool, &mut report, Instant::now() + share).await,
+pub fn fuzz<'a>(
+    target: &'a Target,
+    options: &'a FuzzOptions,
+) -> BoxFuture<'a, Result<FuzzReport, ClientError>> {
+    Box::pin(async move {
+        let started = Instant::now();
+        let mcp = target.connect(options.call_timeout).await?;
+        let tools = match mcp.has_capability("tools") {
+            true => mcp.tools().list().await?,
+            false => Vec::new(),
+        };
+        if let Some(unknown) = options.tools.iter().find(|name| !tools.iter().any(|tool| tool.name == **name))
+        {
+            return Err(ClientError::Shape {
+                method: "tools/list".into(),
+                problem: gatewright_findings::unknown(
+                    &format!("tool `{unknown}`"),
+                    unknown,
+                    tools.iter().map(|tool| tool.name.as_str()),
+                ),
+                answer: String::new(),
+            });
+        }
+        let listed = mcp.take_violations();
+        let mut run = Run {
+            target,
+            options,
+            mcp,
+            report: FuzzReport { seed: options.seed, ..FuzzReport::default() },
+            known: HashMap::new(),
+        };
+        let reasons: Vec<_> = tools.iter().map(|tool| options.reason_to_leave_out(tool)).collect();
+        let mut left = reasons.iter().filter(|reason| reason.is_none()).count();
+        for (tool, reason) in tools.iter().zip(reasons) {
+            let mut report = ToolReport { name: tool.name.clone(), valid: 0, invalid: 0, left_out: reason };
+            if report.left_out.is_none() && run.report.stopped.is_none() {
+                let rest = options.time.saturating_sub(started.elapsed());
+                let share = rest / u32::try_from(left.max(1)).unwrap_or(1);
+                left -= 1;
+                match share.is_zero() {
+                    true => report.left_out = Some("no time was left for it".into()),
+                    false => run.tool(tool, &mut report, Instant::now() + share).await,
+                }
             }
+            run.report.tools.push(report);
         }
-        run.report.tools.push(report);
-    }
-    run.mcp.disconnect().await;
-    let mut report = run.report;
-    report.findings.extend(listed.iter().map(|one| {
-        let broken = of_violation(one);
-        Finding {
-            promise: broken.promise,
-            severity: broken.severity,
-            tool: LIST.to_owned(),
-            arguments: Value::Null,
-            problem: broken.problem,
-            answer: broken.answer,
-            times: 1,
+        run.mcp.disconnect().await;
+        let mut report = run.report;
+        report.findings.extend(listed.iter().map(|one| {
+            let broken = of_violation(one);
+            Finding {
+                promise: broken.promise,
+                severity: broken.severity,
+                tool: LIST.to_owned(),
+                arguments: Value::Null,
+                problem: broken.problem,
+                answer: broken.answer,
+                times: 1,
+            }
+        }));
+        report
+            .findings
+            .sort_by(|one, other| other.severity.cmp(&one.severity).then(one.promise.cmp(&other.promise)));
+        if !report.findings.is_empty() {
+            report.suite = suite_text::of(
+                target.section().as_ref(),
+                options.seed,
+                &report.findings,
+                options.call_timeout,
+            );
         }
-    }));
-    report
-        .findings
-        .sort_by(|one, other| other.severity.cmp(&one.severity).then(one.promise.cmp(&other.promise)));
-    if !report.findings.is_empty() {
-        report.suite =
-            suite_text::of(target.section().as_ref(), options.seed, &report.findings, options.call_timeout);
-    }
-    Ok(report)
+        Ok(report)
+    })
 }
 
 impl FuzzOptions {

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use futures::future::BoxFuture;
 use serde_json::{Value, json};
 
 use super::{
@@ -26,16 +27,18 @@ const AREA: Duration = Duration::from_secs(40);
 const STOP: Duration = Duration::from_secs(10);
 
 /// Tries a server, and reports what was found. Ends at its deadline at the latest, plus 10 s to stop the server.
-pub async fn probe(target: &Target, options: &ProbeOptions) -> ProbeReport {
-    let notes = Notebook::new();
-    let deadline = options.deadline.unwrap_or(options.fuzz.time + Duration::from_secs(90));
-    let probe = Probe { target, options, notes: &notes, deadline };
-    let stopped = match tokio::time::timeout(deadline, probe.run()).await {
-        Ok(stopped) => stopped,
-        Err(_) => Some(format!("the probe took longer than {deadline:?}; what follows was not tried")),
-    };
-    let _ = tokio::time::timeout(STOP, target.stop()).await;
-    notes.report(target.to_string(), stopped)
+pub fn probe<'a>(target: &'a Target, options: &'a ProbeOptions) -> BoxFuture<'a, ProbeReport> {
+    Box::pin(async move {
+        let notes = Notebook::new();
+        let deadline = options.deadline.unwrap_or(options.fuzz.time + Duration::from_secs(90));
+        let probe = Probe { target, options, notes: &notes, deadline };
+        let stopped = match tokio::time::timeout(deadline, probe.run()).await {
+            Ok(stopped) => stopped,
+            Err(_) => Some(format!("the probe took longer than {deadline:?}; what follows was not tried")),
+        };
+        let _ = tokio::time::timeout(STOP, target.stop()).await;
+        notes.report(target.to_string(), stopped)
+    })
 }
 
 impl Probe<'_> {

@@ -280,7 +280,7 @@ async fn a_live_report_has_each_test_when_it_ends() {
         let text = Mutex::new(live.head(&suites));
         let add = |more: &str| text.lock().unwrap().push_str(more);
         let reports =
-            run_all(&suites, &RunOptions::default(), |suite, test| add(&live.test(suite, test))).await;
+            run_all(&suites, &RunOptions::default(), &|suite, test| add(&live.test(suite, test))).await;
         add(&live.end(&reports));
         let text = text.into_inner().unwrap();
         let mut rest = text.as_str();
@@ -321,7 +321,7 @@ async fn a_server_that_does_not_start_is_told_once_in_a_live_report() {
     .unwrap()];
     let live = Live::new(LiveFormat::Readable { colours: false }, &suites);
     let text = Mutex::new(String::new());
-    run_all(&suites, &RunOptions::default(), |suite, test| {
+    run_all(&suites, &RunOptions::default(), &|suite, test| {
         text.lock().unwrap().push_str(&live.test(suite, test))
     })
     .await;

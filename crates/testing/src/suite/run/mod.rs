@@ -13,7 +13,7 @@ use std::{
     time::Instant,
 };
 
-use futures::{StreamExt, stream};
+use futures::{StreamExt, future::LocalBoxFuture, stream};
 use process::Process;
 use serde_json::Value;
 use tokio::sync::{RwLock, Semaphore};
@@ -28,42 +28,46 @@ use super::{
 };
 use crate::base::text::random_text;
 
+/// Hears of each test that has ended.
 type OnTest<'a> = &'a (dyn Fn(&Suite, &TestReport) + Sync);
 
 impl Suite {
     /// Starts the server, runs the tests, stops the server. If the server does not start, every test fails.
-    pub async fn run(&self, options: &RunOptions) -> SuiteReport {
-        let mut reports = run_all(std::slice::from_ref(self), options, |_, _| {}).await;
-        reports.swap_remove(0)
+    pub fn run<'a>(&'a self, options: &'a RunOptions) -> LocalBoxFuture<'a, SuiteReport> {
+        Box::pin(async move {
+            let mut reports = run_all(std::slice::from_ref(self), options, &|_, _| {}).await;
+            reports.swap_remove(0)
+        })
     }
 }
 
 /// Runs several suites concurrently; together they run at most `options.parallel` tests at a time. `on_test` is called after each
 /// test, in the order in which they end.
-pub async fn run_all(
-    suites: &[Suite],
-    options: &RunOptions,
-    on_test: impl Fn(&Suite, &TestReport) + Sync,
-) -> Vec<SuiteReport> {
-    let on_test: OnTest<'_> = &on_test;
-    let permits = Arc::new(Semaphore::new(options.parallel.max(1)));
-    let has_failed = Arc::new(AtomicBool::new(false));
-    stream::iter(suites)
-        .map(|suite| {
-            let base = base_variables(suite, options);
-            let run = SuiteRun {
-                suite,
-                options,
-                permits: permits.clone(),
-                has_failed: has_failed.clone(),
-                gate: RwLock::default(),
-                on_test,
-            };
-            async move { run.run(&base).await }
-        })
-        .buffered(options.parallel.max(1))
-        .collect()
-        .await
+pub fn run_all<'a>(
+    suites: &'a [Suite],
+    options: &'a RunOptions,
+    on_test: OnTest<'a>,
+) -> LocalBoxFuture<'a, Vec<SuiteReport>> {
+    Box::pin(async move {
+        let permits = Arc::new(Semaphore::new(options.parallel.max(1)));
+        let has_failed = Arc::new(AtomicBool::new(false));
+        stream::iter(suites)
+            .map(|suite| {
+                let base = base_variables(suite, options);
+                let run = SuiteRun {
+                    suite,
+                    options,
+                    permits: permits.clone(),
+                    has_failed: has_failed.clone(),
+                    gate: RwLock::default(),
+                    on_test,
+                };
+                async move { run.run(&base).await }
+            })
+            .buffered(options.parallel.max(1))
+            .collect()
+            .await
+    })
 }
 
 /// Variables without those of the server.
