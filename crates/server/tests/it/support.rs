@@ -93,11 +93,9 @@ impl ServerHandler for Tools {
             },
             "wait" => {
                 let bytes = params.arguments.as_ref().and_then(|asked| asked.get("memory")?.as_u64());
-                let room = AnswerRoom::of(&context).expect("every request has room for answers");
-                let _memory = match room.reserve(bytes.unwrap_or_default()) {
-                    Ok(memory) => memory,
-                    Err(why) => return Err(ErrorData::internal_error(why, None)),
-                };
+                let room =
+                    bytes.map(|bytes| AnswerRoom::of(&context).expect("room for answers").reserve(bytes));
+                let _memory = room.transpose().map_err(|why| ErrorData::internal_error(why, None))?;
                 let _ended = NotifyOnDrop(self.ended.clone());
                 self.started.notify_one();
                 self.go_on.notified().await;
