@@ -3,10 +3,12 @@
 mod copying;
 mod cost;
 mod guard;
+mod kept;
 mod located;
 mod order;
 mod owned;
 mod pattern;
+mod validators;
 mod walk;
 
 use std::sync::{Arc, OnceLock};
@@ -18,6 +20,7 @@ use serde_json::Value;
 
 use self::{
     pattern::{Checked, Limit},
+    validators::Place,
     walk::for_schemas_of,
 };
 use crate::{bulk::bulk_of, defaults::Defaults, value_bytes};
@@ -35,7 +38,7 @@ pub enum SchemaMode {
     Off,
 }
 
-/// An input schema, compiled at its first use. References to other documents are never fetched.
+/// An input schema, compiled at its use, and again where that is long ago. References to other documents are never fetched.
 #[derive(Debug)]
 pub struct InputSchema {
     source: Arc<JsonObject>,
@@ -43,7 +46,9 @@ pub struct InputSchema {
     bulk: usize,
     /// The tool that it belongs to, for the log.
     tool: Option<Arc<str>>,
-    compiled: OnceLock<Result<Compiled, String>>,
+    validator: Place,
+    /// Expressions that are left out, or why the schema cannot be used.
+    verdict: OnceLock<Result<Vec<LeftOut>, String>>,
     defaults: OnceLock<Defaults>,
 }
 
@@ -58,6 +63,8 @@ struct Compiled {
     heaviest: u64,
     /// It has `anyOf` or `oneOf`, whose problem is the list of the problems of each.
     has_choice: bool,
+    /// Its memory, as estimated, with that of `located`.
+    bytes: usize,
     /// The same schema, whose first problem has one place; `None` where there is none.
     located: OnceLock<Option<Located>>,
 }
@@ -77,6 +84,9 @@ const OWNED: u64 = 16 << 20;
 
 /// Bytes of the longest place with which a choice is looked into: each of its alternatives may have problems, all with copies of it.
 const LONGEST_PLACE: u64 = 16 << 10;
+
+/// Bytes of a validator for each unit of the work to build it: one takes a third to all of what this makes of it.
+const BYTES_FOR_WORK: u64 = 512;
 
 /// Why a schema is not built whose validator would be far larger than it.
 const MULTIPLIES: &str = "its references multiply, below `unevaluatedProperties`, `unevaluatedItems`, schemas with an `$id`, or in `anyOf` or `oneOf`";
@@ -101,7 +111,8 @@ impl InputSchema {
     /// Keeps `source` for later.
     pub fn new(source: Arc<JsonObject>) -> Self {
         let bulk = work_of(&source);
-        Self { source, bulk, tool: None, compiled: OnceLock::new(), defaults: OnceLock::new() }
+        let (verdict, defaults) = (OnceLock::new(), OnceLock::new());
+        Self { source, bulk, tool: None, validator: Place::new(), verdict, defaults }
     }
 
     /// Names the tool in a warning about what of its schema is not checked.
@@ -112,7 +123,7 @@ impl InputSchema {
 
     /// Regular expressions that are not checked here. The server that offers the tool checks them.
     pub fn left_out(&self) -> &[LeftOut] {
-        self.compiled().as_ref().map_or(&[], |compiled| compiled.checked.left_out.as_slice())
+        self.verdict().as_ref().map_or(&[], Vec::as_slice)
     }
 
     /// Fills in properties that are required, missing and have a default, in `arguments` and in the objects within.
@@ -130,7 +141,7 @@ impl InputSchema {
     /// # Errors
     /// One sentence per problem with its JSON pointer, or why the schema itself cannot be used.
     pub fn check(&self, arguments: &Value) -> Result<(), String> {
-        let compiled = self.compiled().as_ref().map_err(|why| {
+        let compiled = self.compiled().map_err(|why| {
             format!(
                 "the tool's own input schema is invalid: {why}. The server that offers the tool has to mend it, \
                  or set `schemaValidation: off` for its app"
@@ -222,20 +233,47 @@ impl InputSchema {
 
     /// Why the schema cannot be used, if so.
     pub fn defect(&self) -> Option<&str> {
-        self.compiled().as_ref().err().map(String::as_str)
+        self.verdict().as_ref().err().map(String::as_str)
     }
 
-    fn compiled(&self) -> &Result<Compiled, String> {
-        self.compiled.get_or_init(|| {
-            let compiled = Compiled::of(&self.source)?;
-            if let Some(first) = compiled.checked.left_out.first() {
-                let number = compiled.checked.left_out.len();
-                tracing::warn!(tool.name = self.tool.as_deref(), pattern = %shorten(&format!("{:?}", first.pattern)), reason = first.reason, number,
-                    "a regular expression of the tool's input schema is not checked before calls: the server of the tool has to check it");
-            }
-            Ok(compiled)
+    fn verdict(&self) -> &Result<Vec<LeftOut>, String> {
+        if self.verdict.get().is_none() {
+            let _ = self.compiled();
+        }
+        self.verdict.get_or_init(|| Ok(Vec::new()))
+    }
+
+    fn compiled(&self) -> Result<Arc<Compiled>, &str> {
+        if let Some(Err(why)) = self.verdict.get() {
+            return Err(why);
+        }
+        let built = self.validator.get_or_build(|| {
+            let mut compiled = Compiled::of(&self.source)?;
+            let left_out = std::mem::take(&mut compiled.checked.left_out);
+            self.verdict.get_or_init(|| Ok(self.noted(left_out)));
+            Ok::<_, String>(compiled)
+        });
+        built.map_err(|why| match self.verdict.get_or_init(|| Err(why)) {
+            Err(why) => why.as_str(),
+            Ok(_) => "it cannot be compiled now",
         })
     }
+
+    /// Logs what of the schema is not checked.
+    fn noted(&self, left_out: Vec<LeftOut>) -> Vec<LeftOut> {
+        if let Some(first) = left_out.first() {
+            let number = left_out.len();
+            tracing::warn!(tool.name = self.tool.as_deref(), pattern = %shorten(&format!("{:?}", first.pattern)), reason = first.reason, number,
+                "a regular expression of the tool's input schema is not checked before calls: the server of the tool has to check it");
+        }
+        left_out
+    }
+}
+
+/// Memory of a validator with its schema, as estimated, where so much work is done to build it.
+fn memory(schema: &Value, work: u64) -> usize {
+    let bytes = work.saturating_mul(BYTES_FOR_WORK).saturating_add(value_bytes(schema));
+    usize::try_from(bytes).unwrap_or(usize::MAX)
 }
 
 impl Compiled {
@@ -245,9 +283,7 @@ impl Compiled {
         order::put_first_what_rules_out(&mut schema);
         order::look_for_required_first(&mut schema);
         let mut unrolled = cost::unrolled(&schema).ok_or("its references are nested too deep")?;
-        if !cost::building::is_built_soon(&schema) {
-            return Err(MULTIPLIES.to_owned());
-        }
+        let Some(work) = cost::building::work(&schema) else { return Err(MULTIPLIES.to_owned()) };
         let built = match pattern::options().build(&schema) {
             // References may lead to what was left out.
             Err(error)
@@ -261,7 +297,17 @@ impl Compiled {
         };
         let validator = built.map_err(|error| shorten(&format!("{}: {error}", error.instance_path())))?;
         let (has_choice, heaviest) = (has_choice(&schema), owned::heaviest(&schema));
-        Ok(Self { validator, schema, checked, unrolled, heaviest, has_choice, located: OnceLock::new() })
+        let bytes = memory(&schema, work) * if has_choice { 2 } else { 1 };
+        Ok(Self {
+            validator,
+            schema,
+            checked,
+            unrolled,
+            heaviest,
+            has_choice,
+            bytes,
+            located: OnceLock::new(),
+        })
     }
 
     /// Tests whether every problem of `value` can be found; `None` if it takes too long to find out that there is one.
@@ -323,7 +369,7 @@ impl Compiled {
 
 impl Located {
     fn of(schema: &Value) -> Option<Self> {
-        let schema = located::located(schema).filter(cost::building::is_built_soon)?;
+        let schema = located::located(schema).filter(|schema| cost::building::work(schema).is_some())?;
         Some(Self { validator: pattern::options().build(&schema).ok()?, schema })
     }
 

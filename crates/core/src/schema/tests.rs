@@ -391,7 +391,7 @@ fn owned(error: &ValidationError<'_>, is_within: bool) -> u64 {
 
 /// Checks that all problems of `value` own no more than they may, and that the message about them is short.
 fn assert_little_is_owned(schema: &InputSchema, value: &Value) {
-    let compiled = schema.compiled().as_ref().unwrap();
+    let compiled = schema.compiled().unwrap();
     let all = compiled.finds_all(value).unwrap();
     let bytes: u64 = compiled.errors(value, all).map(|error| owned(&error, false)).sum();
     assert!(bytes <= 2 * OWNED, "{bytes} bytes");
@@ -448,4 +448,30 @@ fn a_large_schema_is_large_work_whatever_the_arguments() {
     assert_eq!(size(json!({"properties": properties})), usize::MAX);
     assert!(size(json!({"description": "d".repeat(100_000)})) > 64 << 10);
     assert!(size(json!({"properties": {"a": {"type": "string"}}})) < 100);
+}
+
+/// A chain of definitions, each with twelve ways to the next.
+fn multiplied(number: usize) -> Value {
+    let definitions: JsonObject = (0..3)
+        .map(|n| {
+            let next = json!({"$ref": format!("#/$defs/d{}", n + 1)});
+            (format!("d{n}"), json!({"unevaluatedProperties": next, "anyOf": vec![next.clone(); 12]}))
+        })
+        .chain([("d3".to_owned(), json!({"type": "object"}))])
+        .collect();
+    json!({"$ref": "#/$defs/d0", "$defs": definitions, "title": format!("{number}")})
+}
+
+#[test]
+fn validators_of_many_tools_have_a_limit_together() {
+    let tools: Vec<_> = (0..60).map(|n| schema(multiplied(n))).collect();
+    for tool in &tools {
+        assert_eq!(tool.check(&json!({})), Ok(()));
+        assert!(validators::bytes() <= 128 << 20);
+    }
+    let kept = validators::bytes();
+    assert!(kept > 32 << 20, "{kept}");
+    assert!(tools[0].check(&json!(7)).is_err(), "built again");
+    drop(tools);
+    assert!(validators::bytes() < kept / 100, "given up with their tools");
 }

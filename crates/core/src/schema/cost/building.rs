@@ -31,13 +31,9 @@ const DEEPEST_TOLD_APART: u32 = 16;
 /// Schemas in place within each other, below an `unevaluatedProperties` or `unevaluatedItems`.
 const DEEPEST: u32 = 64;
 
-/// Returns `true` if building a validator of `schema` takes as long as the schema is, and not as long as its references multiply to.
-pub(in crate::schema) fn is_built_soon(schema: &Value) -> bool {
-    work(schema).is_some()
-}
-
-/// Returns the work of building a validator; `None` for more than the limit.
-fn work(schema: &Value) -> Option<u64> {
+/// Returns the work of building a validator; `None` for more than the limit: it has to take as long as the schema is, and not as long as its
+/// references multiply to.
+pub(in crate::schema) fn work(schema: &Value) -> Option<u64> {
     let most = weight(schema).saturating_mul(MOST_FOR_EACH).saturating_add(MOST);
     let mut resources = HashMap::new();
     find_resources(schema, ptr::null(), &mut resources);

@@ -217,7 +217,7 @@ fn known_or_made(expression: &str) -> Result<(Arc<Program>, u64), Unchecked> {
     if expression.len() > LONGEST {
         return Err(Unchecked::Left(TOO_LARGE));
     }
-    if let Some(known) = cache::shared(|cache| cache.get(expression)) {
+    if let Some(known) = cache::get(expression) {
         return Ok((known, 0));
     }
     let rewritten = ecma::rewritten(expression);
@@ -233,7 +233,7 @@ fn known_or_made(expression: &str) -> Result<(Arc<Program>, u64), Unchecked> {
     })?;
     let work = before_reading(&rewritten) + program.len() + program.ranges();
     let program = Arc::new(program);
-    cache::shared(|cache| cache.insert(expression.into(), program.clone()));
+    cache::insert(expression, program.clone());
     Ok((program, STEPS_OF_EFFORT * work as u64))
 }
 

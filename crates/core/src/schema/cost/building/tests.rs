@@ -17,6 +17,10 @@ use crate::schema::{
     walk::change_schemas,
 };
 
+fn is_built_soon(schema: &Value) -> bool {
+    work(schema).is_some()
+}
+
 /// Builds a validator of `schema`, and returns the number of schemas that it is built of; `None` where it is invalid.
 fn built(schema: &Value) -> Option<u64> {
     let mut probed = schema.clone();
