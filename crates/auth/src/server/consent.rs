@@ -6,7 +6,7 @@ use axum::{body::Body, extract::State, response::Response};
 use http::{Request, StatusCode, request::Parts};
 
 use super::{
-    flow::{error_redirect, finish},
+    flow::{complete, error_redirect, use_up},
     request_check::verify,
     services::Services,
 };
@@ -40,17 +40,19 @@ async fn decide(services: &Services, parts: &Parts, body: Body) -> Result<Respon
     }
     let (sub, client) = (Some(grant.sub.as_str()), Some(grant.client.as_str()));
     let status = StatusCode::SEE_OTHER;
-    if params.get("decision") != Some("allow") {
-        services.authorizations.discard(&id).await.map_err(store_page)?;
+    let is_allowed = params.get("decision") == Some("allow");
+    if is_allowed && params.granted_scopes.iter().any(|scope| !verified.scopes.contains(scope)) {
+        return Err(bad_request("Something was allowed that was not asked for."));
+    }
+    // Of several answers to one page, the first counts, and the others leave nothing behind.
+    use_up(services, &id).await.map_err(store_page)??;
+    if !is_allowed {
         ctx.record_event("consent.denied", sub, client, Some(ip), None);
         let text = "the user said no";
         return Ok(error_redirect(services, &verified.request, Code::AccessDenied, text, status));
     }
-    if params.granted_scopes.iter().any(|scope| !verified.scopes.contains(scope)) {
-        return Err(bad_request("Something was allowed that was not asked for."));
-    }
     let allowed = verified.scopes.only(&params.granted_scopes);
     services.consents.remember(&verified.consent(), &allowed).await.map_err(store_page)?;
     ctx.record_event("consent.given", sub, client, Some(ip), None);
-    finish(services, &id, verified.only(&params.granted_scopes), status).await.map_err(store_page)
+    complete(services, verified.only(&params.granted_scopes), status).await.map_err(store_page)
 }

@@ -119,8 +119,10 @@ async fn reject(
     code: Code,
     text: &str,
 ) -> Result<Response, StoreError> {
-    services.authorizations.discard(step.id).await?;
-    Ok(error_redirect(services, request, code, text, step.status))
+    Ok(match use_up(services, step.id).await? {
+        Ok(()) => error_redirect(services, request, code, text, step.status),
+        Err(over) => over,
+    })
 }
 
 /// Returns the redirect that tells the client of an error.
@@ -151,17 +153,32 @@ fn back_to_client(
     redirect(status, &with_query(&request.grant.redirect, &pairs))
 }
 
+/// Uses a request up, before its client hears anything of it. The page in place of that, if another answer came first.
+pub(super) async fn use_up(services: &Services, id: &str) -> Result<Result<(), Response>, StoreError> {
+    let is_first = services.authorizations.consume(id).await?;
+    Ok(if is_first { Ok(()) } else { Err(bad_request("This sign-in is over.")) })
+}
+
 /// Uses the request up and sends its code to the client.
-pub(super) async fn finish(
+async fn finish(
     services: &Services,
     id: &str,
     verified: VerifiedRequest,
     status: StatusCode,
 ) -> Result<Response, StoreError> {
-    let VerifiedRequest { request, client, scopes, at_ms, .. } = verified;
-    if !services.authorizations.consume(id).await? {
-        return Ok(bad_request("This sign-in is over."));
+    match use_up(services, id).await? {
+        Ok(()) => complete(services, verified, status).await,
+        Err(over) => Ok(over),
     }
+}
+
+/// Sends the code of a request that was used up to the client.
+pub(super) async fn complete(
+    services: &Services,
+    verified: VerifiedRequest,
+    status: StatusCode,
+) -> Result<Response, StoreError> {
+    let VerifiedRequest { request, client, scopes, at_ms, .. } = verified;
     if scopes.is_empty() {
         return Ok(error_redirect(services, &request, Code::AccessDenied, "nothing was allowed", status));
     }

@@ -8,7 +8,7 @@ use http::{HeaderMap, HeaderValue, Request, StatusCode, header, request::Parts};
 use serde_json::Value;
 
 use super::{
-    flow::{error_redirect, signed_in},
+    flow::{error_redirect, signed_in, use_up},
     request_check::client_of,
     services::Services,
 };
@@ -62,7 +62,7 @@ async fn come_back(services: &Services, parts: &Parts) -> Result<Response, Respo
         client_of(services, &stored.request, ctx.caller(parts)).await?;
     }
     if params.get("error").is_some() {
-        authorizations.discard(&id).await.map_err(store_page)?;
+        use_up(services, &id).await.map_err(store_page)??;
         let text = "the sign-in service said no";
         return Ok(error_redirect(services, &stored.request, Code::AccessDenied, text, StatusCode::FOUND));
     }

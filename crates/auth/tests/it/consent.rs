@@ -1,6 +1,8 @@
 //! The conditions of the consent page, and the apps and tools on it.
 
-use gatewright_auth::ConsentTool;
+use std::sync::Arc;
+
+use gatewright_auth::{ConsentTool, ManualClock, store::SqliteStore};
 use serde_json::json;
 
 use crate::support::site::{Answer, PASSWORD, Site, ask, post};
@@ -184,4 +186,22 @@ async fn a_client_on_this_computer_has_one_consent_whatever_its_port() {
     assert!(asks(&browser.get(&ask(&[("redirect_uri", "http://[::1]:1000/cb")])).await), "another address");
     browser.code(&[("redirect_uri", "http://[::1]:1000/cb")]).await;
     assert_eq!(site.store.list("consent", 100).await.unwrap().len(), 2);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn of_several_answers_to_one_page_the_first_counts() {
+    let folder = tempfile::tempdir().unwrap();
+    let clock = Arc::new(ManualClock::from_system());
+    let store = SqliteStore::open(&folder.path().join("auth.db"), "gw:", clock.clone()).unwrap();
+    let site = Site::on(json!({}), clock, Arc::new(store)).await;
+    for _ in 0..20 {
+        let browser = site.browser();
+        let page = browser.to_consent(&[("prompt", "consent")]).await;
+        let answers = (0..8).map(|n| browser.decide(&page, &["read"], ["allow", "deny"][n % 2]));
+        let answers = futures::future::join_all(answers).await;
+        let mut decided = answers.iter().filter(|answer| answer.status == 303);
+        let first = decided.next().expect("one counts").location();
+        assert!(first.contains_key("code") || first["error"] == "access_denied", "{first:?}");
+        assert_eq!(decided.next().map(Answer::location), None, "after {first:?}");
+    }
 }
