@@ -27,7 +27,7 @@ use axum::{
     response::{IntoResponse, Response},
 };
 use gatewright_core::{
-    Ending,
+    Ending, codes,
     rmcp::{ServerHandler, model::ToolAnnotations},
 };
 use gatewright_pages::{mark, metadata};
@@ -159,10 +159,54 @@ pub(crate) fn status(ok: bool, word: &str) -> Markup {
     html! { span.status.ok[ok].bad[!ok] { (text::line(word, 40)) } }
 }
 
+/// Status of a call that its script still waits for.
+pub(crate) const WAITING: &str = "waiting";
+
+/// Status of a call that asked the user.
+const INPUT_REQUIRED: &str = "input_required";
+
+/// Colours of calls.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Tone {
+    Good,
+    /// Somebody has to answer first.
+    Waiting,
+    Bad,
+}
+
+impl Tone {
+    pub(crate) fn class(self) -> &'static str {
+        match self {
+            Self::Good => "ok",
+            Self::Waiting => "waits",
+            Self::Bad => "bad",
+        }
+    }
+}
+
+/// The colour of a call that ended like this.
+pub(crate) fn tone(ending: &Ending) -> Tone {
+    match ending.status() {
+        codes::APPROVAL_REQUIRED | INPUT_REQUIRED | WAITING => Tone::Waiting,
+        _ if ending.is_ok() => Tone::Good,
+        _ => Tone::Bad,
+    }
+}
+
 /// The status of a call or of an execution.
 pub(crate) fn ending(ending: &Ending) -> Markup {
-    let word = if ending.is_ok() { "ok" } else { ending.status() };
-    status(ending.is_ok(), word)
+    match tone(ending) {
+        Tone::Good => status(true, "ok"),
+        Tone::Bad => status(false, ending.status()),
+        Tone::Waiting => {
+            let word = match ending.status() {
+                codes::APPROVAL_REQUIRED => "needs approval",
+                INPUT_REQUIRED => "needs an answer",
+                _ => WAITING,
+            };
+            html! { span.status.waits title=(ending.status()) { (word) } }
+        }
+    }
 }
 
 /// A time of day in UTC.

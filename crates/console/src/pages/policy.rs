@@ -15,6 +15,8 @@ use crate::{ConsoleState, text};
 const LATEST: usize = 200;
 /// Callers that are listed.
 const MOST: usize = 8;
+/// Policies that are named for one decision.
+const MOST_NAMED: usize = 5;
 
 /// The caller that the operator asks about.
 #[derive(Debug, Default, Deserialize)]
@@ -133,6 +135,27 @@ fn decision(state: &ConsoleState, tool: &ToolEntry, principal: &Principal) -> (D
     };
     let matched = policies.engine.as_ref().map(|engine| engine.matching(&request)).unwrap_or_default();
     (policies.decide(&request), matched)
+}
+
+/// The policies that a decision rests on, by name and place: of those that match, the ones with its effect.
+pub(crate) fn by(decision: &Decision, matched: &[MatchedPolicy]) -> Markup {
+    let effect = match decision {
+        Decision::Permit => "permit",
+        Decision::Ask { .. } => "ask",
+        Decision::Forbid(_) => "forbid",
+    };
+    let all: Vec<&MatchedPolicy> = matched.iter().filter(|one| one.effect == effect).collect();
+    html! {
+        @if !all.is_empty() {
+            " – by "
+            @for (at, one) in all.iter().take(MOST_NAMED).enumerate() {
+                @if at > 0 { ", " }
+                code { (text::line(&one.policy, 120)) }
+                @if *one.policy != *one.place { " at " (text::line(&one.place, 120)) }
+            }
+            @if all.len() > MOST_NAMED { " and " (all.len() - MOST_NAMED) " more" }
+        }
+    }
 }
 
 /// A decision in words.

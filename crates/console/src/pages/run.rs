@@ -9,8 +9,8 @@ use axum::{
 };
 use gatewright_codecall::{RecordedCall, RecordedRun};
 use gatewright_core::{
-    CallRecord, Decision, Ending, Policies, PolicyRequest, Snapshot, TraceContext, codes, read_json,
-    rmcp::model::JsonObject,
+    CallRecord, Decision, Ending, MatchedPolicy, Policies, PolicyRequest, Snapshot, TraceContext, codes,
+    read_json, rmcp::model::JsonObject,
 };
 use gatewright_executions::{Execution, ExecutionError, Head, Reader, State as RunState};
 use http::StatusCode;
@@ -19,10 +19,10 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::{
-    NavItem,
+    NavItem, WAITING,
     call::advised,
-    missing, page,
-    policy::word,
+    ending, missing, page,
+    policy::{by, word},
     result,
     runs::{at, name, owner, question, state_of, unavailable},
     source, status, time, tool_path, waterfall,
@@ -135,7 +135,7 @@ fn contents(state: &ConsoleState, run: &RecordedRun) -> Markup {
     let outcome = run.outcome();
     let place = outcome.as_ref().and_then(|outcome| outcome.place);
     let failed = head.ending.as_ref().is_some_and(|ending| ending.status != "ok");
-    let ending = head.ending.iter().flat_map(|ending| [ending.code.clone(), Some(ending.status.clone())]);
+    let codes = head.ending.iter().flat_map(|ending| [ending.code.clone(), Some(ending.status.clone())]);
     let calls = run.calls();
     html! {
         p.buttons { a.button.quiet href=(format!("/console/script?run={}", head.id)) { "Repeat in the pad" } }
@@ -146,7 +146,7 @@ fn contents(state: &ConsoleState, run: &RecordedRun) -> Markup {
                 @if !outcome.logs.is_empty() { h3 { "Logs" } (result::block(&outcome.logs)) }
             }
         } @else if head.state == RunState::Ended { p.soft { "No outcome was kept." } }
-        @if failed { (advised(ending.flatten().collect())) }
+        @if failed { (advised(codes.flatten().collect())) }
         section aria-labelledby="script" {
             h2 #script { "Script" }
             (source::numbered(run.script(), place))
@@ -165,17 +165,13 @@ fn pretty(json: &str) -> String {
 }
 
 /// The calls as records of observers have them.
-fn records(calls: &[RecordedCall<'_>]) -> Vec<CallRecord> {
+fn records(head: &Head, calls: &[RecordedCall<'_>]) -> Vec<CallRecord> {
     let record = |call: &RecordedCall<'_>| CallRecord {
         tool: call.name.into(),
         app: "".into(),
         start: call.called,
         duration: call.answered.unwrap_or(call.called).saturating_sub(call.called),
-        ending: match &call.answer {
-            Some(Ok(_)) => Ending::OK,
-            Some(Err(failure)) => Ending::new(failure.code.clone()),
-            None => Ending::new("no answer"),
-        },
+        ending: ending_of(head, call),
         bytes: call.answer.and_then(|answer| Some(answer.ok()?.get().len() as u64)),
         span_id: None,
         transport: None,
@@ -183,8 +179,18 @@ fn records(calls: &[RecordedCall<'_>]) -> Vec<CallRecord> {
     calls.iter().take(MAX_CALLS).map(record).collect()
 }
 
+fn ending_of(head: &Head, call: &RecordedCall<'_>) -> Ending {
+    match &call.answer {
+        Some(Ok(_)) => Ending::OK,
+        Some(Err(failure)) => Ending::new(failure.code.clone()),
+        None if head.state == RunState::Ended => Ending::new("no answer"),
+        None if call.asked_approval => Ending::new(codes::APPROVAL_REQUIRED),
+        None => Ending::new(WAITING),
+    }
+}
+
 fn calls_of(state: &ConsoleState, run: &RecordedRun, calls: &[RecordedCall<'_>]) -> Markup {
-    let records = records(calls);
+    let records = records(run.head(), calls);
     let end = records.iter().map(|call| call.start + call.duration).max().unwrap_or(Duration::ZERO);
     let judge = Judge::new(state, run);
     html! {
@@ -200,11 +206,7 @@ fn calls_of(state: &ConsoleState, run: &RecordedRun, calls: &[RecordedCall<'_>])
                         details {
                             summary {
                                 span { (at + 1) ". " code { (text::line(call.name, 100)) } }
-                                @match &call.answer {
-                                    Some(Ok(_)) => (status(true, "ok")),
-                                    Some(Err(failure)) => (status(false, &failure.code)),
-                                    None => span.tag.warn { "no answer" },
-                                }
+                                (ending(&ending_of(run.head(), call)))
                             }
                             (input_and_answer(call, BRIEFLY))
                             (judge.words(at, call))
@@ -288,7 +290,7 @@ impl<'r> Judge<'r> {
         let (then, now) = (self.then(call), self.decision(at, call));
         html! {
             @if let Some(then) = then { p { "Policies, when it was called: " (then) } }
-            @if let Some(now) = &now { p { "Policies, as they are now: " (word(now)) } }
+            @if let Some((now, matched)) = &now { p { "Policies, as they are now: " (word(now)) (by(now, matched)) } }
         }
     }
 
@@ -310,7 +312,7 @@ impl<'r> Judge<'r> {
     }
 
     /// The decision on the call `at`, if there are policies and such a tool.
-    fn decision(&self, at: usize, call: &RecordedCall<'_>) -> Option<Decision> {
+    fn decision(&self, at: usize, call: &RecordedCall<'_>) -> Option<(Decision, Vec<MatchedPolicy>)> {
         let tool = self.snapshot.tool(call.name)?;
         let mut arguments: JsonObject = read_json(call.input.get()).ok()?;
         tool.fill_defaults(&mut arguments);
@@ -322,6 +324,8 @@ impl<'r> Judge<'r> {
             calls: at as u64,
             time: std::time::SystemTime::now(),
         };
-        Some(self.policies.as_ref()?.decide(&request))
+        let policies = self.policies.as_ref()?;
+        let matched = policies.engine.as_ref().map(|engine| engine.matching(&request)).unwrap_or_default();
+        Some((policies.decide(&request), matched))
     }
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 use gatewright_core::CallRecord;
 use maud::{Markup, html};
 
-use super::{ending, tool_path};
+use super::{Tone, ending, tone, tool_path};
 use crate::text;
 
 /// Units of the drawing's width.
@@ -32,13 +32,14 @@ pub(crate) fn waterfall(calls: &[CallRecord], more: usize, total: Duration) -> M
             div.scale aria-hidden="true" {
                 @for part in 0..=4_u32 { span { (text::duration(end / 4 * part)) } }
             }
+            (legend(calls))
             ol.list.waterfall {
                 @for call in calls.iter().take(MOST_ROWS) {
                     li {
                         a.name href=(tool_path(&call.tool)) { (text::line(&call.tool, 100)) }
                         span.facts {
                             (ending(&call.ending))
-                            span { span.visually-hidden { "took " } (text::duration(call.duration)) }
+                            @if !is_open(call) { span { span.visually-hidden { "took " } (text::duration(call.duration)) } }
                             span.soft { "from " (text::duration(call.start)) }
                             @if let Some(bytes) = call.bytes { span.soft { (text::size(bytes)) } }
                         }
@@ -52,15 +53,28 @@ pub(crate) fn waterfall(calls: &[CallRecord], more: usize, total: Duration) -> M
     }
 }
 
+/// Names of the colours, where there is more than one or not only that of success.
+fn legend(calls: &[CallRecord]) -> Markup {
+    let has = |wanted: Tone| calls.iter().take(MOST_ROWS).any(|call| tone(&call.ending) == wanted);
+    let names = [(Tone::Good, "answered"), (Tone::Waiting, "waiting"), (Tone::Bad, "failed")];
+    html! {
+        @if has(Tone::Waiting) || has(Tone::Bad) {
+            ul.legend {
+                @for (tone, name) in names.into_iter().filter(|(tone, _)| has(*tone)) { li class=(tone.class()) { (name) } }
+            }
+        }
+    }
+}
+
 /// The bar of one call, for a row that states the same in words.
 fn bars(calls: &[CallRecord], total: Duration) -> Markup {
     let units = |time: Duration| WIDTH * time.as_secs_f64() / total.as_secs_f64().max(1e-9);
     html! {
         svg.strip viewBox="0 0 1000 10" preserveAspectRatio="none" aria-hidden="true" {
             @for call in calls {
-                @let width = units(call.duration).clamp(NARROWEST, WIDTH);
+                @let width = if is_open(call) { WIDTH - units(call.start) } else { units(call.duration) }.clamp(NARROWEST, WIDTH);
                 @let x = units(call.start).min(WIDTH - width);
-                rect.bad[!call.ending.is_ok()] x=(format!("{x:.1}")) y="0" width=(format!("{width:.1}")) height="10" {}
+                rect class=[drawn(tone(&call.ending))] x=(format!("{x:.1}")) y="0" width=(format!("{width:.1}")) height="10" {}
             }
         }
     }
@@ -69,8 +83,8 @@ fn bars(calls: &[CallRecord], total: Duration) -> Markup {
 /// An execution that took `own`, with its first calls, on a scale of `scale`. Units are microseconds, so that a script can change the scale.
 pub(crate) fn strip(calls: &[CallRecord], own: Duration, scale: Duration) -> Markup {
     let most = us(scale.max(own)).max(1);
-    let path = |ok: bool| {
-        let calls = calls.iter().take(MOST_BARS).filter(|call| call.ending.is_ok() == ok);
+    let path = |wanted: Tone| {
+        let calls = calls.iter().take(MOST_BARS).filter(|call| tone(&call.ending) == wanted);
         let bar = |call: &CallRecord| {
             let (start, width) = (us(call.start).min(most), us(call.duration).min(most));
             format!("M{start} 0h{width}v10h-{width}z")
@@ -80,11 +94,22 @@ pub(crate) fn strip(calls: &[CallRecord], own: Duration, scale: Duration) -> Mar
     html! {
         svg.strip.shared viewBox=(format!("0 0 {most} 10")) data-total=(us(own)) preserveAspectRatio="none" aria-hidden="true" {
             rect.whole width=(us(own).max(1)) height="10" {}
-            @for (ok, path) in [(true, path(true)), (false, path(false))] {
-                @if !path.is_empty() { path.bad[!ok] d=(path) {} }
+            @for tone in [Tone::Good, Tone::Waiting, Tone::Bad] {
+                @let path = path(tone);
+                @if !path.is_empty() { path class=[drawn(tone)] d=(path) {} }
             }
         }
     }
+}
+
+/// Returns `true` for a call without an end.
+fn is_open(call: &CallRecord) -> bool {
+    call.duration.is_zero() && tone(&call.ending) == Tone::Waiting
+}
+
+/// The class of a bar; that of a success has none.
+fn drawn(tone: Tone) -> Option<&'static str> {
+    (tone != Tone::Good).then(|| tone.class())
 }
 
 fn us(time: Duration) -> u64 {
