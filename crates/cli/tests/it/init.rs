@@ -321,7 +321,13 @@ fn nothing_is_overwritten_or_taken_without_an_answer() {
     let home = home(&[(".cursor/mcp.json", &json!({"mcpServers": {"a": {"command": "x"}}}))]);
     let output = run(home.path(), &["init"]);
     assert_eq!(output.status.code(), Some(2));
-    assert!(said(&output).contains("--yes") && said(&output).contains("--from"), "{}", said(&output));
+    assert!(
+        said(&output).contains("one server was found")
+            && said(&output).contains("--yes")
+            && said(&output).contains("--from"),
+        "{}",
+        said(&output)
+    );
     assert!(!home.path().join("work/gatewright.yaml").exists());
     fs::write(home.path().join("work/gatewright.yaml"), "# mine\n").unwrap();
     for arguments in [&["init", "--yes"][..], &["init"]] {

@@ -25,6 +25,8 @@ pub(crate) fn waterfall(calls: &[CallRecord], more: usize, total: Duration) -> M
         .max()
         .unwrap_or_default()
         .max(total);
+    // Calls without an end go on to the edge, and have room to be seen.
+    let end = if calls.iter().any(is_open) { end.saturating_mul(5) / 4 } else { end };
     html! {
         @if calls.is_empty() {
             p.soft { "It called no tool." }

@@ -123,10 +123,13 @@ fn chosen<'s>(
         return Ok(found);
     }
     if !ask::can_ask() {
+        let found = match found.len() {
+            1 => "one server was found".to_owned(),
+            many => format!("{many} servers were found"),
+        };
         let problem = format!(
-            "{} servers were found, and standard input is no terminal to ask which to take: pass --yes to take all, or --from with clients, as \
-             in --from cursor,project",
-            found.len()
+            "{found}, and standard input is no terminal to ask which to take: pass --yes to take all, or --from with clients, as in --from \
+             cursor,project"
         );
         return Err(BadConfig(problem).into());
     }
