@@ -376,10 +376,15 @@ impl Permitted<Completion> {
         Ok(result)
     }
 
-    /// Returns `false` if the policies never let the caller read the resource `uri` of the app, or if they look at URIs and this one cannot be told.
+    /// Returns `false` if the caller lacks scopes for the resource `uri` of the app, or the policies never let it read that, or if they look at URIs and
+    /// this one cannot be told.
     fn may_read(&self, uri: Option<&str>) -> bool {
         let is_plain = uri.is_some_and(|uri| is_plain(uri, false));
         let uri = uri.unwrap_or(&self.local);
+        let scopes = self.owner.scopes_of_uri(uri, false);
+        if !self.permit.caller().principal().missing(&scopes).is_empty() {
+            return false;
+        }
         self.permit.may(&PolicyObject::Resource(PolicyResource { app: &self.owner.id, uri, is_plain }))
     }
 }

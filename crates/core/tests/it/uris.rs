@@ -116,3 +116,18 @@ async fn uris_of_the_gateways_own_scheme_are_not_listed_for_an_app_and_never_rea
         ask(&mcp, "completion/complete", template).await.unwrap_err();
     }
 }
+
+#[tokio::test]
+async fn completions_of_a_template_leave_out_what_needs_scopes_that_the_caller_lacks() {
+    let rule = ScopeRule { scopes: vec!["r".to_owned()] };
+    let options =
+        AppOptions { resources: [("vault://box/sec*".to_owned(), rule)].into(), ..AppOptions::default() };
+    let gateway = gateway(options).await;
+    let reference = json!({"ref": {"type": "ref/resource", "uri": "vault://box/{number}"},
+        "argument": {"name": "number", "value": "s"}});
+    for (scopes, expected) in [("", json!([])), ("r", json!(["secret"]))] {
+        let mcp = client(&gateway, granted("ada", scopes), true).await;
+        let answer = ask(&mcp, "completion/complete", reference.clone()).await.unwrap();
+        assert_eq!(answer["completion"]["values"], expected, "with `{scopes}`");
+    }
+}

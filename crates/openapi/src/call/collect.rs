@@ -15,7 +15,7 @@ use super::{
     failure::CallError,
     items::take_items,
     media::is_json,
-    pages::{Answered, Next, PageParameters, is_possible},
+    pages::{Answered, Next, PageParameters, has_more, is_possible},
 };
 
 /// Pages of one call.
@@ -58,7 +58,8 @@ impl HttpApi {
         let (mut items, mut pages, mut bytes) = (Vec::new(), 0, 0);
         let (mut seen, mut at) = (HashSet::new(), None);
         let mut last: Option<Vec<Value>> = None;
-        let has_more = loop {
+        let mut is_named = false;
+        let is_more = loop {
             let most = self.config.max_response_bytes - bytes;
             let fetched = self.page(call, &arguments, at.as_ref(), most, memory, until);
             // What was collected is worth more than a page that comes too late, or is too long to go with it.
@@ -75,7 +76,13 @@ impl HttpApi {
             bytes += page.bytes;
             let answer =
                 Answered { headers: &page.headers, body: &page.body, items: &page.items, url: &page.url };
-            let next = parameters.next(answer, &arguments, &page.base);
+            let next = match parameters.next(answer, &arguments, &page.base) {
+                // An API that named the pages before this one names no other: counting would begin again.
+                Next::Counted(..) if is_named && has_more(&page.body) == Some(true) => Next::OutOfReach,
+                Next::Counted(..) if is_named => Next::End,
+                next => next,
+            };
+            is_named |= matches!(next, Next::Url(_) | Next::Named(..));
             // An API that does not know the parameter answers with the first page again.
             if matches!(next, Next::Counted(..)) && last.as_ref() == Some(&page.items) {
                 break false;
@@ -109,10 +116,10 @@ impl HttpApi {
             }
         };
         items.truncate(paginate.max);
-        let more = if has_more { "; there are more" } else { "" };
+        let more = if is_more { "; there are more" } else { "" };
         let text = format!("{} items of {pages} pages{more}", items.len());
         let mut result = CallToolResult::success(vec![ContentBlock::text(text)]);
-        result.structured_content = Some(json!({"items": items, "hasMore": has_more, "pages": pages}));
+        result.structured_content = Some(json!({"items": items, "hasMore": is_more, "pages": pages}));
         Ok(result)
     }
 

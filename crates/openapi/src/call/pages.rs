@@ -204,7 +204,7 @@ impl<'o> PageParameters<'o> {
         if let Some(next) = NEXT_URLS.iter().filter_map(text).find(|text| is_address(text)) {
             return self.at(next, url, base);
         }
-        let has_more = MORE_FLAGS.iter().find_map(|place| body.pointer(place)?.as_bool());
+        let has_more = has_more(body);
         if has_more == Some(false) {
             return Next::End;
         }
@@ -279,6 +279,11 @@ impl<'o> PageParameters<'o> {
         });
         chosen.unwrap_or(Next::OutOfReach)
     }
+}
+
+/// The flag of an answer that says whether there are more items.
+pub(crate) fn has_more(body: &Value) -> Option<bool> {
+    MORE_FLAGS.iter().find_map(|place| body.pointer(place)?.as_bool())
 }
 
 /// Returns `true` if pages of the operation can be collected: it only reads.

@@ -93,6 +93,26 @@ async fn links_lead_from_page_to_page_with_the_credentials_in_the_query() {
 }
 
 #[tokio::test]
+async fn pages_that_the_api_named_are_not_counted_again_after_the_last() {
+    for (next, last) in [
+        (json!([1, 2]), json!([3])),
+        (json!({"items": [1, 2], "next_cursor": "c1"}), json!({"items": [3], "next_cursor": null})),
+    ] {
+        let by_link = next.is_array();
+        let mock = Mock::start(move |request, before| match (before, field(&request.target, "page")) {
+            (0, None) if by_link => json_reply(200, &next).header("link: <?page=2>; rel=next"),
+            (0, None) => json_reply(200, &next),
+            _ => json_reply(200, &last),
+        })
+        .await;
+        let api = mock.api(|_| {});
+        let listing = listing(Method::GET, &["page", "per_page", "cursor"]);
+        let collected = body(collect(&api, &listing, json!({}), 100, 9).await);
+        assert_eq!(collected, json!({"items": [1, 2, 3], "hasMore": false, "pages": 2}));
+    }
+}
+
+#[tokio::test]
 async fn a_link_to_another_host_or_path_is_not_followed() {
     let other = crate::mock::fine().await;
     for link in
