@@ -71,9 +71,16 @@ pub(super) fn check(call: &CallSite, tool: &ToolEntry) -> Option<Problem> {
     Some(problem(first.at.unwrap_or(call.at), &sentences.join("; "), is_certain))
 }
 
+/// A member of an input that its schema allows and does not name.
+pub(super) struct Unnamed {
+    pub(super) warning: PlanWarning,
+    /// It looks like a name that is not used, where names are not for the caller to choose.
+    pub(super) is_misspelt: bool,
+}
+
 /// Warnings about members of an input that its schema allows and does not name. One that looks like a name that is not used is likely a
 /// misspelling; others are reported where the schema does not ask for any.
-pub(super) fn unnamed(call: &CallSite, tool: &ToolEntry) -> Vec<PlanWarning> {
+pub(super) fn unnamed(call: &CallSite, tool: &ToolEntry) -> Vec<Unnamed> {
     let schema = tool.input_schema();
     let more = schema.get("additionalProperties");
     let Some(Partial::Object { members, .. }) = &call.input else { return Vec::new() };
@@ -102,7 +109,10 @@ pub(super) fn unnamed(call: &CallSite, tool: &ToolEntry) -> Vec<PlanWarning> {
             display_name(&call.name),
             display_name(&member.name)
         );
-        Some(PlanWarning { at: member.at, message })
+        Some(Unnamed {
+            warning: PlanWarning { at: member.at, message },
+            is_misspelt: near.is_some() && more.is_none(),
+        })
     };
     unnamed.take(MOST_PROBLEMS).filter_map(warning).take(MOST_SHOWN).collect()
 }

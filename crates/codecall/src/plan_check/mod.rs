@@ -21,6 +21,7 @@ use gatewright_agentscript::{
 use gatewright_core::{Paging, ToolEntry, codes};
 
 use crate::{pages::no_pages, shapes::ResultShape};
+use input::Unnamed;
 use reads::BadRead;
 
 /// Most tools of one plan that are looked up.
@@ -126,7 +127,17 @@ pub(crate) fn judge(facts: &PlanFacts, tools: &Tools, is_rehearsal: bool) -> Pla
             Some(Named::Unknown(_) | Named::Undecided) | None => None,
         };
         if let Some(Named::Tool { entry, .. }) = tools.get(&call.name) {
-            verdict.warnings.extend(input::unnamed(call, entry));
+            for Unnamed { warning, is_misspelt } in input::unnamed(call, entry) {
+                // The server may ignore it, and `dry_run` for `dryRun` would run for real.
+                if is_misspelt && call.ends_run && !only_reads(entry) && verdict.refusal.is_none() {
+                    let (at, code) = (warning.at, codes::VALIDATION_ERROR.to_owned());
+                    let message =
+                        refused(&warning.message, "The plan was checked before it ran: no tool was called");
+                    verdict.refusal = Some(PlanRefusal { at, tool_name: call.name.clone(), code, message });
+                } else {
+                    verdict.warnings.push(warning);
+                }
+            }
         }
         let Some(Problem { at, code, message, is_certain }) = problem else { continue };
         if is_certain && call.ends_run && verdict.refusal.is_none() {
@@ -192,12 +203,15 @@ fn unknown_tool(call: &CallSite, failure: &ToolFailure, is_certain: bool) -> Pro
     Problem { at: call.at, code: failure.code.clone(), message: failure.message.clone(), is_certain }
 }
 
+fn only_reads(tool: &ToolEntry) -> bool {
+    tool.tool.annotations.as_ref().is_some_and(|hints| hints.read_only_hint == Some(true))
+}
+
 /// A last call whose result nobody sees. Tools that change something may be called for that alone.
 fn discarded(facts: &PlanFacts, tools: &Tools) -> Option<PlanWarning> {
     let call = facts.calls.get(facts.discarded? as usize)?;
     let Some(Named::Tool { entry, .. }) = tools.get(&call.name) else { return None };
-    let only_reads = entry.tool.annotations.as_ref()?.read_only_hint == Some(true);
-    only_reads.then(|| PlanWarning {
+    only_reads(entry).then(|| PlanWarning {
         at: call.at,
         message: format!(
             "the result of `{}` is not returned, so the result of the plan is null; write `return await callTool(…)`",

@@ -422,6 +422,15 @@ async fn parameters_that_a_schema_allows_and_does_not_name_are_warned_of() {
 }
 
 #[tokio::test]
+async fn a_misspelt_parameter_of_a_tool_that_changes_something_stops_the_plan() {
+    let (place, message) = refusal("return await callTool('a:paged', { pgae: 2 })").await.unwrap();
+    assert_eq!(place, "pgae");
+    assert_eq!(message, "the input of `a:paged` has no parameter `pgae`; did you mean `page`?");
+    assert_eq!(refusal("return await callTool('a:list', { limti: 5 })").await, None, "it only reads");
+    assert_eq!(refusal("try { await callTool('a:paged', { pgae: 2 }) } catch {}").await, None);
+}
+
+#[tokio::test]
 async fn observed_shapes_are_spoken_of_as_observed() {
     let entries = tools().await;
     let script = "const r = await callTool('a:free', {}); return [r.itmes, r.other]";
