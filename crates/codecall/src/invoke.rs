@@ -20,7 +20,7 @@ use crate::{
     sent::{SentTexts, clean},
     shapes::{SentInput, restore_numbers},
     tool_result::answer,
-    unwrap::{Failure, ToolValue},
+    unwrap::{Failure, ToolValue, replace_repeated},
 };
 
 /// Bytes up to which the exact size of a result matters.
@@ -113,10 +113,12 @@ impl CodeCall {
 
 /// Takes images, audio and resources out of a result whose value is structured: they go out beside it.
 fn keep_beside(result: &mut CallToolResult, blocks: &mut Blocks) {
-    if result.structured_content.is_none() || result.is_error == Some(true) {
+    let Some(value) = result.structured_content.as_mut().filter(|_| result.is_error != Some(true)) else {
         return;
-    }
-    for block in std::mem::take(&mut result.content) {
+    };
+    let content = std::mem::take(&mut result.content);
+    let rest = replace_repeated(value, content, |block| Ok(blocks.add(block)));
+    for block in rest.unwrap_or_default() {
         if !matches!(block, ContentBlock::Text(_)) {
             blocks.add(block);
         }

@@ -144,3 +144,31 @@ fn added(code_mode: &CodeCall, id: &str, app: ListedApp) -> Arc<ListedApp> {
 pub(crate) fn anybody() -> Caller {
     Caller::new(Principal::local())
 }
+
+/// A runtime with one thread for long work, for tests that look whether work is done beside the threads that serve requests.
+pub(crate) struct OneThread(tokio::runtime::Runtime);
+
+impl OneThread {
+    pub(crate) fn new() -> Self {
+        Self(
+            tokio::runtime::Builder::new_current_thread()
+                .enable_all()
+                .max_blocking_threads(1)
+                .build()
+                .unwrap(),
+        )
+    }
+
+    pub(crate) fn block_on<T>(&self, future: impl Future<Output = T>) -> T {
+        self.0.block_on(future)
+    }
+
+    /// Runs `test` while the thread has other work, so that nothing that is left to it is done.
+    pub(crate) fn while_it_is_busy(&self, test: impl AsyncFnOnce()) {
+        let (end, ended) = std::sync::mpsc::channel::<()>();
+        let busy = self.0.spawn_blocking(move || ended.recv());
+        self.0.block_on(test());
+        drop(end);
+        self.0.block_on(busy).unwrap().unwrap_err();
+    }
+}

@@ -1,6 +1,6 @@
 //! A tool's answer as a script sees it. `shapes::reading` says how texts and wrapped results are read.
 
-use std::borrow::Cow;
+use std::{borrow::Cow, iter::Peekable};
 
 use gatewright_agentscript::excerpt;
 use gatewright_core::{
@@ -125,7 +125,10 @@ async fn unwrap_result(
     if result.is_error == Some(true) {
         return failure(&result);
     }
-    if let Some(value) = result.structured_content {
+    if let Some(mut value) = result.structured_content {
+        if let Err(failure) = replace_repeated(&mut value, result.content, keep) {
+            return ToolValue::Failed(failure);
+        }
         return ToolValue::Ok(Read::Value(reading.structured(value)));
     }
     if let [ContentBlock::Text(text)] = result.content.as_mut_slice() {
@@ -144,6 +147,50 @@ async fn unwrap_result(
         }
     }
     ToolValue::Ok(Read::Value(items.into()))
+}
+
+/// Takes the images and audio of `content` out of a structured value that repeats them, in their order, and puts what `keep` returns in their places.
+/// Returns the blocks that it does not repeat.
+///
+/// # Errors
+/// That of `keep`.
+pub(crate) fn replace_repeated(
+    value: &mut Value,
+    content: Vec<ContentBlock>,
+    mut keep: impl FnMut(ContentBlock) -> Result<Value, Failure>,
+) -> Result<Vec<ContentBlock>, Failure> {
+    fn data(block: &ContentBlock) -> Option<&str> {
+        match block {
+            ContentBlock::Image(image) => Some(&image.data),
+            ContentBlock::Audio(audio) => Some(&audio.data),
+            _ => None,
+        }
+    }
+    fn replace(
+        value: &mut Value,
+        media: &mut Peekable<std::vec::IntoIter<ContentBlock>>,
+        keep: &mut impl FnMut(ContentBlock) -> Result<Value, Failure>,
+    ) -> Result<(), Failure> {
+        match value {
+            Value::Array(items) => items.iter_mut().try_for_each(|item| replace(item, media, keep)),
+            Value::Object(members) => {
+                let own = members.get("data").and_then(Value::as_str);
+                if let Some(block) = media.next_if(|block| own.is_some() && data(block) == own) {
+                    *value = keep(block)?;
+                    return Ok(());
+                }
+                members.values_mut().try_for_each(|member| replace(member, media, keep))
+            }
+            _ => Ok(()),
+        }
+    }
+    let (media, mut others): (Vec<_>, Vec<_>) = content.into_iter().partition(|block| data(block).is_some());
+    let mut media = media.into_iter().peekable();
+    if media.peek().is_some() {
+        replace(value, &mut media, &mut keep)?;
+    }
+    others.extend(media);
+    Ok(others)
 }
 
 fn failure(result: &CallToolResult) -> ToolValue {
@@ -193,6 +240,21 @@ mod tests {
             ToolValue::Ok(read) => Ok(read.into_value()),
             ToolValue::Failed(failure) => Err(failure),
         }
+    }
+
+    #[test]
+    fn images_that_structured_content_repeats_are_replaced_in_their_places() {
+        let image = |data: &str| json!({"type": "image", "data": data, "mimeType": "image/png"});
+        let content = json!([image("QQ=="), {"type": "text", "text": "x"}, image("Qg=="), image("Qw==")]);
+        let content: Vec<ContentBlock> = serde_json::from_value(content).unwrap();
+        let mut value = json!({"content": [image("QQ=="), {"data": "ZZ"}, {"deep": image("Qg==")}, image("QQ==")], "n": 1});
+        let mut kept = Vec::new();
+        let rest = replace_repeated(&mut value, content, |block| {
+            kept.push(block);
+            Ok(json!(kept.len()))
+        });
+        assert_eq!(value, json!({"content": [1, {"data": "ZZ"}, {"deep": 2}, image("QQ==")], "n": 1}));
+        assert_eq!((kept.len(), rest.unwrap().len()), (2, 2), "a text and an image are left");
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! Notes of an answer on apps that are not there: unknown ids, and apps that start, are down or wait for a sign-in.
 
-use gatewright_core::{View, nearest_name};
+use gatewright_core::{Unavailable, View, nearest_name};
 use serde_json::{Value, json};
 
 use crate::settings::Settings;
@@ -10,13 +10,18 @@ const MOST: usize = 10;
 /// Bytes of an unknown id that are repeated.
 const LONGEST: usize = 64;
 
-/// Adds `unavailable` and `unknownApps` to the answer, if there are any among `asked`, or among all apps.
+/// Adds `unavailable` and `unknownApps` to the answer, if there are any among `asked`, or among all apps. Beside results of other apps, the code says
+/// enough, unless the caller can do something.
 pub(super) fn note(body: &mut Value, view: &View, asked: Option<&[String]>, settings: &Settings) {
     let concerns = |id: &str| asked.is_none_or(|asked| asked.iter().any(|one| one == id));
+    let has_results = body["tools"].as_array().is_some_and(|tools| !tools.is_empty());
     let unavailable = view.unavailable();
     let unavailable = unavailable.iter().filter(|app| concerns(&app.id)).take(MOST).map(|app| {
-        let message = settings.sanitizer.text(&app.to_string()).into_owned();
-        json!({"appId": *app.id, "code": app.code(), "message": message})
+        let mut note = json!({"appId": *app.id, "code": app.code()});
+        if asked.is_some() || !has_results || matches!(app.why, Unavailable::SignIn(_)) {
+            note["message"] = settings.sanitizer.text(&app.to_string()).into();
+        }
+        note
     });
     let unavailable: Vec<Value> = unavailable.collect();
     if !unavailable.is_empty() {
