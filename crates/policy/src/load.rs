@@ -1,6 +1,6 @@
 //! Reads policies from the texts of files.
 
-use std::{collections::HashMap, fmt, sync::Arc};
+use std::{collections::HashMap, fmt, path::Path, sync::Arc};
 
 use miette::Diagnostic;
 
@@ -82,7 +82,7 @@ pub(crate) fn rules(files: &[PolicyFile]) -> Result<Vec<Rule>, Vec<PolicyProblem
 fn read(files: &[PolicyFile]) -> Result<Vec<Rule>, Vec<PolicyProblem>> {
     let (mut rules, mut problems) = (Vec::new(), Vec::new());
     for (at, file) in files.iter().enumerate() {
-        match rules_of(at, file) {
+        match rules_of(at, file, &called(files, file)) {
             Ok(own) => rules.extend(own),
             Err(own) => problems.extend(own),
         }
@@ -99,7 +99,17 @@ fn read(files: &[PolicyFile]) -> Result<Vec<Rule>, Vec<PolicyProblem>> {
     if problems.is_empty() { Ok(rules) } else { Err(problems) }
 }
 
-fn rules_of(at: usize, file: &PolicyFile) -> Result<Vec<Rule>, Vec<PolicyProblem>> {
+/// The name of a file in the names of its policies: without folders, which messages to callers leave out, unless another file is called the same.
+fn called(files: &[PolicyFile], file: &PolicyFile) -> String {
+    let base = |file: &PolicyFile| {
+        Path::new(&file.name).file_name().and_then(|name| name.to_str()).unwrap_or(&file.name).to_owned()
+    };
+    let own = base(file);
+    let same = files.iter().filter(|other| base(other) == own).count();
+    if same > 1 { file.name.clone() } else { own }
+}
+
+fn rules_of(at: usize, file: &PolicyFile, called: &str) -> Result<Vec<Rule>, Vec<PolicyProblem>> {
     let problem = |offset: usize, problem: String| PolicyProblem {
         file: file.name.clone(),
         line: line_of(&file.text, offset),
@@ -140,7 +150,7 @@ fn rules_of(at: usize, file: &PolicyFile) -> Result<Vec<Rule>, Vec<PolicyProblem
         match grant.and_then(|grant| Ok((grant, depth(&condition)?))) {
             Ok((grant, depth)) => {
                 let own = annotation("id").filter(|id| !id.is_empty());
-                let name = own.map_or_else(|| unnamed(&file.text, &file.name, start), str::to_owned);
+                let name = own.map_or_else(|| unnamed(&file.text, called, start), str::to_owned);
                 let (name, policy) = (name.into(), policy.clone());
                 rules.push((start, Rule { name, file: at, line, grant, condition, depth, policy }));
             }
@@ -214,4 +224,23 @@ pub(crate) fn explained(error: &(impl Diagnostic + fmt::Display)) -> String {
 /// The line of an offset, from 1.
 pub(crate) fn line_of(text: &str, offset: usize) -> usize {
     text.bytes().take(offset).filter(|byte| *byte == b'\n').count() + 1
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn policies_without_an_id_are_called_by_file_and_line_without_folders() {
+        let file = |name: &str| PolicyFile {
+            name: name.to_owned(),
+            text: "\npermit (principal, action, resource);".to_owned(),
+        };
+        let names = |files: &[&str]| -> Vec<String> {
+            let files: Vec<PolicyFile> = files.iter().map(|name| file(name)).collect();
+            rules(&files).unwrap().iter().map(|rule| rule.name.to_string()).collect()
+        };
+        assert_eq!(names(&["/etc/gatewright/a.cedar", "b.cedar"]), ["a.cedar:2", "b.cedar:2"]);
+        assert_eq!(names(&["x/a.cedar", "y/a.cedar"]), ["x/a.cedar:2", "y/a.cedar:2"]);
+    }
 }

@@ -270,6 +270,29 @@ async fn a_replay_names_the_first_difference_with_what_was_expected_and_what_cam
     assert!(code == 2 && told.contains("no such execution"), "{told}");
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn a_refused_call_is_shown_with_the_policy_and_its_line() {
+    let place = Place::new();
+    let rules = place.path("rules.cedar");
+    fs::write(
+        &rules,
+        "permit (principal, action, resource);\n\nforbid (principal, action, resource == Tool::\"crm:users_list\");\n",
+    )
+    .unwrap();
+    let script = "await callTool('crm:accounts_list', {});\nreturn await callTool('crm:users_list', {});";
+    let (id, reply) = place.ran_with(&format!("policies: [{}]\n", rules.display()), script, json!({})).await;
+    assert_eq!(reply["error"]["code"], "ACCESS_DENIED", "{reply}");
+    let expected = "rules.cedar:3` forbids it";
+    let (code, text) = place.command(&["executions", "show", &id]);
+    let refused: Vec<&str> = text.lines().filter(|line| line.starts_with("refused ")).collect();
+    assert!(code == 0 && refused.len() == 1, "{text}");
+    assert!(refused[0].contains("crm:users_list: ") && refused[0].ends_with(expected), "{text}");
+    let (_, text) = place.command(&["executions", "show", &id, "--json"]);
+    let shown: Value = serde_json::from_str(&text).unwrap();
+    assert_eq!(shown["refused"][0]["tool"], "crm:users_list");
+    assert!(shown["refused"][0]["message"].as_str().unwrap().ends_with(expected), "{text}");
+}
+
 /// An execution that ended with this journal.
 async fn copy(executions: &Executions, chunks: &[Vec<u8>]) -> String {
     let about = NewExecution::default();

@@ -11,6 +11,7 @@ use std::{path::Path, process::ExitCode};
 
 use anyhow::Context as _;
 use gatewright_codecall::{RecordedRun, WorkerConfig};
+use gatewright_core::codes;
 use gatewright_executions::{Execution, ExecutionError, Executions, Head, Listed, Reader, State};
 use serde_json::{Value, json};
 
@@ -21,6 +22,9 @@ use crate::{
     output::{self, outln},
     wire::guard,
 };
+
+/// Refused calls that are shown.
+const MOST_REFUSED: usize = 20;
 
 /// Lists executions, or shows, replays or exports one.
 pub async fn run(args: &ExecutionsArgs) -> anyhow::Result<ExitCode> {
@@ -81,6 +85,11 @@ async fn show(id: &str, store: &StoreArgs) -> anyhow::Result<()> {
     if store.json {
         let mut described = serde_json::to_value(head)?;
         described["entries"] = json!(chunks);
+        described["refused"] = refused(&execution)
+            .await
+            .into_iter()
+            .map(|(tool, message)| json!({"tool": tool, "message": message}))
+            .collect();
         return output::pretty_json(&described);
     }
     let owner = &head.owner;
@@ -102,7 +111,21 @@ async fn show(id: &str, store: &StoreArgs) -> anyhow::Result<()> {
         let tool = waiting.tool.as_deref().map(|tool| format!(" of {tool}")).unwrap_or_default();
         outln!("waits for {}{tool}: {}", waiting.kind.name(), waiting.text)?;
     }
+    for (tool, message) in refused(&execution).await {
+        outln!("refused   {tool}: {message}")?;
+    }
     Ok(())
+}
+
+/// The calls that policies or scopes refused, each with a message that names the policy; none if the journal cannot be read.
+async fn refused(execution: &Execution) -> Vec<(String, String)> {
+    let Ok(run) = RecordedRun::read(execution).await else { return Vec::new() };
+    let codes = [codes::ACCESS_DENIED, codes::APPROVAL_REQUIRED, codes::APPROVAL_DENIED];
+    let refused = run.calls().into_iter().filter_map(|call| {
+        let failure = call.answer?.err().filter(|failure| codes.contains(&&*failure.code))?;
+        Some((call.name.to_owned(), failure.message.to_string()))
+    });
+    refused.take(MOST_REFUSED).collect()
 }
 
 async fn find(id: &str, config: &Config) -> anyhow::Result<Execution> {
