@@ -23,6 +23,7 @@ use crate::{
     http_error::{PostError, RequestError, chain, without_url},
     message_limit::MessageLimit,
     open_calls::OpenCalls,
+    post::giving_way,
     redactor::Redactor,
     sse_posts::Posts,
     task_tools::TaskTools,
@@ -102,7 +103,7 @@ impl SseTransport {
             headers.clone(),
             config.max_message_bytes,
         );
-        let mut events = connections.drive(getting).await.map_err(opening)?;
+        let mut events = giving_way(connections.drive(getting).await.map_err(opening)?);
         let endpoint = endpoint(&base, &mut events)
             .await
             .map_err(|why| why.map_details(|details| redactor.line(details, 300)))?;

@@ -24,7 +24,7 @@ use crate::{
     http_error::{Failed, HttpError, chain, without_url},
     message_limit::MessageLimit,
     open_calls::OpenCalls,
-    post::{Events, Headers},
+    post::{Events, Headers, giving_way},
     sessions::Sessions,
     task_tools::TaskTools,
     user::User,
@@ -211,7 +211,7 @@ impl StreamableHttpClient for UpstreamHttpClient {
             self.connections.drive(getting.map_err(without_url))
         });
         let limit = MessageLimit::new(self.id.clone(), longest, self.calls.clone());
-        Ok(getting.await?.map(move |event| event.map(|event| limit.apply(event))).boxed())
+        Ok(giving_way(getting.await?).map(move |event| event.map(|event| limit.apply(event))).boxed())
     }
 }
 

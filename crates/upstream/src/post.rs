@@ -4,7 +4,7 @@
 
 use std::{collections::HashMap, io};
 
-use futures::{StreamExt as _, stream::BoxStream};
+use futures::{Stream, StreamExt as _, stream::BoxStream};
 use gatewright_core::{off_thread, read_json};
 use http::{
     HeaderName, HeaderValue, StatusCode,
@@ -219,7 +219,18 @@ fn events(response: Response, longest: usize) -> Events {
             false => Ok(chunk),
         }
     });
-    SseStream::from_bytes_stream(bytes).boxed()
+    giving_way(SseStream::from_bytes_stream(bytes))
+}
+
+/// The same events. Between them, other work on the thread gets its turn: thousands of small ones arrive in one piece.
+pub(crate) fn giving_way<E: Send + 'static>(
+    events: impl Stream<Item = Result<Sse, E>> + Send + 'static,
+) -> BoxStream<'static, Result<Sse, E>> {
+    let give_way = async |event| {
+        tokio::task::coop::consume_budget().await;
+        event
+    };
+    events.then(give_way).boxed()
 }
 
 /// Counts the bytes of the event under way.
@@ -251,9 +262,33 @@ impl EventSize {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    };
+
     use serde_json::{Value, json};
 
     use super::*;
+
+    #[tokio::test]
+    async fn other_work_gets_its_turn_between_events() {
+        let turns = Arc::new(AtomicU64::new(0));
+        let other = tokio::spawn({
+            let turns = turns.clone();
+            async move {
+                loop {
+                    turns.fetch_add(1, Ordering::Relaxed);
+                    tokio::task::yield_now().await;
+                }
+            }
+        });
+        let small = (0..50_000).map(|_| Ok::<_, SseError>(Sse::default()));
+        let read = giving_way(futures::stream::iter(small)).count().await;
+        let turns = turns.load(Ordering::Relaxed);
+        assert!(read == 50_000 && turns >= 100, "{turns} turns");
+        other.abort();
+    }
 
     #[test]
     fn the_size_of_an_event_is_counted_over_chunks_and_ends_with_an_empty_line() {

@@ -109,7 +109,7 @@ impl Sequence {
 /// Reads a sequence to its end, or until `until`: what came before that is the result.
 ///
 /// # Errors
-/// It is longer than `most` bytes, has too many values, breaks before its first item, or there is no memory for it.
+/// It is longer than `most` bytes, has too many values, breaks off, or there is no memory for it.
 pub(crate) async fn read(
     mut response: Response,
     sequence: Sequence,
@@ -128,11 +128,8 @@ pub(crate) async fn read(
         let part = match tokio::time::timeout_at(until.into(), response.chunk()).await {
             Ok(Ok(Some(part))) => part,
             Ok(Ok(None)) => break,
-            Ok(Err(error)) if items.found.is_empty() => return Err(error),
-            Ok(Err(_)) => {
-                note = Some("the connection broke before the end of the sequence");
-                break;
-            }
+            // A part is not taken for the whole, which a script would not notice.
+            Ok(Err(error)) => return Err(error),
             Err(_) => {
                 note = Some("the sequence did not end in time; these are the items that came until then");
                 break;

@@ -74,6 +74,10 @@ async fn answers_that_are_not_what_they_say_are_errors() {
         "headers" => (0..2_000).fold(reply(200, "application/json", "{}"), |reply, at| {
             reply.header(&format!("x-{at}: {}", "h".repeat(200)))
         }),
+        "part" => {
+            raw("HTTP/1.1 200 OK\r\ncontent-type: application/x-ndjson\r\ntransfer-encoding: chunked\r\n\r\n")
+                .with("4\r\n1\n2\n\r\n")
+        }
         "lines" => reply(200, "application/x-ndjson", "{}\n<html>\n"),
         "wrong" => json_reply(200, &json!([1])),
         other => panic!("{other}"),
@@ -94,6 +98,7 @@ async fn answers_that_are_not_what_they_say_are_errors() {
         ("reserved", "UPSTREAM_BAD_ANSWER"),
         ("noise", "UPSTREAM_UNREACHABLE"),
         ("lines", "UPSTREAM_BAD_ANSWER"),
+        ("part", "UPSTREAM_UNREACHABLE"),
     ] {
         let result = call(&api, &operation(Method::GET, &format!("/{name}")), json!({})).await;
         assert_eq!(code(&result), expected, "{name}");
