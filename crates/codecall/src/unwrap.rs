@@ -153,7 +153,7 @@ async fn unwrap_result(
 /// Returns the blocks that it does not repeat.
 ///
 /// # Errors
-/// That of `keep`.
+/// `keep` fails.
 pub(crate) fn replace_repeated(
     value: &mut Value,
     content: Vec<ContentBlock>,

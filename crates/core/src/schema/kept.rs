@@ -1,4 +1,4 @@
-//! What was made from schemas and is kept for later. Its memory is bounded: what was not used for long is made again.
+//! Values that were made from schemas, kept for later. Their memory is bounded: those that were not used for long are made again.
 
 use std::{borrow::Borrow, collections::HashMap, hash::Hash, sync::Arc};
 

@@ -29,7 +29,7 @@ impl Place {
     /// The validator: the one that is kept, or the one that `build` builds.
     ///
     /// # Errors
-    /// That of `build`.
+    /// `build` fails.
     pub(super) fn get_or_build<E>(
         &self,
         build: impl FnOnce() -> Result<Compiled, E>,
