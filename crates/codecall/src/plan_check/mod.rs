@@ -126,25 +126,21 @@ pub(crate) fn judge(facts: &PlanFacts, tools: &Tools, is_rehearsal: bool) -> Pla
             }
             Some(Named::Unknown(_) | Named::Undecided) | None => None,
         };
+        let mut problems = Vec::from_iter(problem);
         if let Some(Named::Tool { entry, .. }) = tools.get(&call.name) {
-            for Unnamed { warning, is_misspelt } in input::unnamed(call, entry) {
+            for Unnamed { warning: PlanWarning { at, message }, is_misspelt } in input::unnamed(call, entry) {
                 // The server may ignore it, and `dry_run` for `dryRun` would run for real.
-                if is_misspelt && call.ends_run && !only_reads(entry) && verdict.refusal.is_none() {
-                    let (at, code) = (warning.at, codes::VALIDATION_ERROR.to_owned());
-                    let message =
-                        refused(&warning.message, "The plan was checked before it ran: no tool was called");
-                    verdict.refusal = Some(PlanRefusal { at, tool_name: call.name.clone(), code, message });
-                } else {
-                    verdict.warnings.push(warning);
-                }
+                let is_certain = is_misspelt && !only_reads(entry);
+                problems.push(Problem { at, code: codes::VALIDATION_ERROR.to_owned(), message, is_certain });
             }
         }
-        let Some(Problem { at, code, message, is_certain }) = problem else { continue };
-        if is_certain && call.ends_run && verdict.refusal.is_none() {
-            let message = refused(&message, "The plan was checked before it ran: no tool was called");
-            verdict.refusal = Some(PlanRefusal { at, tool_name: call.name.clone(), code, message });
-        } else {
-            verdict.warnings.push(PlanWarning { at, message });
+        for Problem { at, code, message, is_certain } in problems {
+            if is_certain && call.ends_run && verdict.refusal.is_none() {
+                let message = refused(&message, "The plan was checked before it ran: no tool was called");
+                verdict.refusal = Some(PlanRefusal { at, tool_name: call.name.clone(), code, message });
+            } else {
+                verdict.warnings.push(PlanWarning { at, message });
+            }
         }
     }
     for BadRead { warning, call, is_certain } in reads::check(facts, tools, reads::ENOUGH_ANSWERS) {
