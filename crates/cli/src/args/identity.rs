@@ -219,6 +219,13 @@ pub enum ExecutionsCommand {
         #[command(flatten)]
         store: StoreArgs,
     },
+    /// End an execution that runs or waits. A call that is under way is not undone.
+    Cancel {
+        /// Its id, such as `exe_…`.
+        id: String,
+        #[command(flatten)]
+        store: StoreArgs,
+    },
     /// Run the script of an execution against its journal, and compare. No tool is called.
     ///
     /// Exit code 1 if the replay differs from the journal.

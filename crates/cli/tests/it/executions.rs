@@ -113,6 +113,13 @@ async fn executions_are_listed_with_those_that_wait_first_and_shown_without_thei
     let (code, text) = place.run(&["show", &waiting]);
     assert!(code == 0 && text.contains("waits for an approval of crm:refund: Refund 1,200?"), "{text}");
     assert!(!text.contains("secret contents") && !table.contains("secret contents"));
+    let (code, told) = place.run(&["cancel", &running]);
+    assert!(code == 0 && told == format!("{running} has ended\n"), "{told}");
+    let shown = json_of(place.run(&["show", &running, "--json"]));
+    assert_eq!((&shown["state"], &shown["ending"]["code"]), (&json!("ended"), &json!("EXECUTION_ABORTED")));
+    assert!(runs.append(b"more").await.is_err(), "its instance may not go on");
+    let (code, told) = place.run(&["cancel", &running]);
+    assert!(code == 2 && told.contains("the execution has ended"), "{told}");
     for id in ["exe_", "x", &format!("exe_{}", "A".repeat(22))] {
         let (code, told) = place.run(&["show", id]);
         assert!(code == 2 && told.contains("no such execution"), "{told}");

@@ -1,4 +1,4 @@
-//! `gatewright executions`: journals of scripts that running servers keep in their store.
+//! `gatewright executions`: scripts that running servers keep in their store, with their journals.
 //!
 //! `replay` compares a run with its journal, `export` makes `suite`s and saved `plan`s of runs.
 
@@ -12,7 +12,7 @@ use std::{path::Path, process::ExitCode};
 use anyhow::Context as _;
 use gatewright_codecall::{RecordedRun, WorkerConfig};
 use gatewright_core::codes;
-use gatewright_executions::{Execution, ExecutionError, Executions, Head, Listed, Reader, State};
+use gatewright_executions::{Ending, Execution, ExecutionError, Executions, Head, Listed, Reader, State};
 use serde_json::{Value, json};
 
 use crate::{
@@ -26,11 +26,12 @@ use crate::{
 /// Refused calls that are shown.
 const MOST_REFUSED: usize = 20;
 
-/// Lists executions, or shows, replays or exports one.
+/// Lists executions, or shows, ends, replays or exports one.
 pub async fn run(args: &ExecutionsArgs) -> anyhow::Result<ExitCode> {
     match &args.command {
         ExecutionsCommand::List { state, most, store } => list(*state, *most as usize, store).await?,
         ExecutionsCommand::Show { id, store } => show(id, store).await?,
+        ExecutionsCommand::Cancel { id, store } => cancel(id, store).await?,
         ExecutionsCommand::Replay { id, store } => return replay::run(id, store).await,
         ExecutionsCommand::Export(args) => export::run(args).await?,
     }
@@ -126,6 +127,19 @@ async fn refused(execution: &Execution) -> Vec<(String, String)> {
         Some((call.name.to_owned(), failure.message.to_string()))
     });
     refused.take(MOST_REFUSED).collect()
+}
+
+async fn cancel(id: &str, store: &StoreArgs) -> anyhow::Result<()> {
+    match open(&config(&store.config)?).await?.cancel(id, Reader::Operator, &Ending::cancelled()).await {
+        Err(error @ (ExecutionError::NotFound | ExecutionError::Ended)) => {
+            return Err(BadConfig(error.to_string()).into());
+        }
+        ended => ended.context("the execution cannot be ended")?,
+    }
+    match store.json {
+        true => output::pretty_json(&json!({"id": id, "state": "ended"})),
+        false => outln!("{id} has ended"),
+    }
 }
 
 async fn find(id: &str, config: &Config) -> anyhow::Result<Execution> {
