@@ -57,6 +57,7 @@ mod tuning;
 mod upstream_oauth;
 mod users;
 mod web;
+mod work_grant;
 
 pub use approvals::ApprovalPages;
 pub use audit::{AuditEvent, AuditSink, LogAudit};

@@ -16,7 +16,7 @@ use std::{
 use futures::future::BoxFuture;
 use gatewright_core::{
     AuthRefusal, Authenticator, CallerAddress, EndpointName, Groups, MAIN_ENDPOINT, Principal, RecordsError,
-    Scopes,
+    Scopes, WorkTerms,
 };
 use http::{StatusCode, request::Parts};
 use secrecy::{ExposeSecret as _, SecretString};
@@ -293,14 +293,15 @@ impl Authenticator for ResourceServer {
         })
     }
 
-    /// Applies the ceilings and revocations that hold for tokens. A provider elsewhere says nothing about its users without a token: their scopes and groups
-    /// stay as they were, for as long as [`ResourceServer::work_until`] allows.
+    /// Applies the ceilings and revocations that hold for tokens of `grant`. A provider elsewhere says nothing about its users without a token: their scopes and groups
+    /// stay as they were, for as long as [`ResourceServer::work_terms`] allows.
     fn principal_now<'a>(
         &'a self,
         principal: &'a Principal,
         since: SystemTime,
+        grant: Option<&'a str>,
     ) -> BoxFuture<'a, Result<Option<Principal>, RecordsError>> {
-        Box::pin(self.principal_of_work(principal, since))
+        Box::pin(self.principal_of_work(principal, since, grant))
     }
 
     /// The digest of an API key: another key may have its name later.
@@ -317,9 +318,9 @@ impl Authenticator for ResourceServer {
     }
 
     /// The end of the token, for those of an external provider: nobody else can be asked. A token whose introspection names no end allows no work without
-    /// another request.
-    fn work_until<'a>(&'a self, parts: &'a Parts) -> BoxFuture<'a, Option<SystemTime>> {
-        Box::pin(self.end_of_token(parts))
+    /// another request. For the built-in server, the grant of the token.
+    fn work_terms<'a>(&'a self, parts: &'a Parts) -> BoxFuture<'a, WorkTerms> {
+        Box::pin(self.terms_of_token(parts))
     }
 
     /// Each missing scope stands once in the challenge and in the message.

@@ -75,7 +75,7 @@ pub use approvals::{
     ApprovalRequest, ApprovalState, ApprovalStore, Approver, CannotDecide, NotRequested, Rehearsed,
     ScriptStep, SettledRun,
 };
-pub use authenticator::{AuthRefusal, Authenticator};
+pub use authenticator::{AuthRefusal, Authenticator, WorkTerms};
 pub use bulk::{begin_off_thread, bulk, bulk_of, off_thread};
 pub use catalog::{Catalog, CatalogError, CatalogLimit};
 pub use connection_thread::ConnectionThread;

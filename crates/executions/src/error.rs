@@ -28,7 +28,7 @@ pub enum ExecutionError {
     Unreadable,
     /// Whoever began it may not use the gateway any more.
     #[error(
-        "the execution was ended when it was to go on without a client: the access of whoever began it has been revoked since; start it again"
+        "the execution was ended while it went on without a client: the access of whoever began it has been revoked; start it again"
     )]
     AccessEnded,
     /// Another instance goes on with it, or it was cancelled. Whoever gets this must stop the run.

@@ -7,7 +7,7 @@ use gatewright_core::{Principal, SealKey, SharedRecords};
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    Draft, Ending, ExecutionError, ExecutionId, ExecutionsConfig, Head, Lease, NewExecution, State,
+    Draft, Ending, ExecutionError, ExecutionId, ExecutionsConfig, Head, Lease, NewExecution, State, Terms,
     clock::Clock,
     journal::Journal,
     lease::Holder,
@@ -145,38 +145,38 @@ impl Executions {
         id: &'a str,
         reader: Reader<'a>,
     ) -> BoxFuture<'a, Result<(Lease, Execution), ExecutionError>> {
-        Box::pin(async move { self.take(id, reader, None).await })
+        Box::pin(async move { self.take(id, reader, Terms::default()).await })
     }
 
-    /// The same for its owner, who has shown a token: the execution has the scopes of `owner` from now on, which are known until `until_ms`, in milliseconds
-    /// since 1970-01-01 UTC.
+    /// The same for its owner, who has shown the token of `terms`: it is what the execution rests on from now on, and if it ends, the execution has the
+    /// scopes of `owner` until then.
     ///
     /// # Errors
     /// As [`Executions::acquire`].
-    pub fn acquire_until<'a>(
+    pub fn acquire_with<'a>(
         &'a self,
         id: &'a str,
         owner: &'a Principal,
-        until_ms: u64,
+        terms: Terms,
     ) -> BoxFuture<'a, Result<(Lease, Execution), ExecutionError>> {
-        Box::pin(async move { self.take(id, Reader::Owner(owner), Some(until_ms)).await })
+        Box::pin(async move { self.take(id, Reader::Owner(owner), terms).await })
     }
 
     async fn take(
         &self,
         id: &str,
         reader: Reader<'_>,
-        until_ms: Option<u64>,
+        terms: Terms,
     ) -> Result<(Lease, Execution), ExecutionError> {
         let id: ExecutionId = id.parse()?;
         let lost = CancellationToken::new();
         match &self.0.store {
             Store::Memory(memory) => {
-                let (lease, execution) = memory.acquire(id, reader, until_ms, lost.clone())?;
+                let (lease, execution) = memory.acquire(id, reader, terms, lost.clone())?;
                 Ok((Lease::new(id, lost, Holder::Memory(lease)), execution))
             }
             Store::Shared(shared) => {
-                let (lease, execution) = shared.acquire(id, reader, until_ms, lost.clone()).await?;
+                let (lease, execution) = shared.acquire(id, reader, terms, lost.clone()).await?;
                 Ok((Lease::new(id, lost, Holder::Shared(Box::new(lease))), execution))
             }
         }

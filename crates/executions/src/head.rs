@@ -5,12 +5,15 @@ use std::{fmt, net::IpAddr, sync::Arc};
 use gatewright_core::{Claimant, Principal};
 use serde::{Deserialize, Serialize};
 
-use crate::{ExecutionId, reading::Reader};
+use crate::{ExecutionError, ExecutionId, reading::Reader};
 
 /// Most things that a head names as waited for; more are left out.
 pub const MOST_WAITING: usize = 16;
 /// Longest text of a head, in bytes; more is cut off.
 pub const LONGEST_TEXT: usize = 256;
+
+/// Code of the end of an execution that was cancelled.
+pub const ABORTED: &str = "EXECUTION_ABORTED";
 
 /// State of an execution.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -110,6 +113,16 @@ impl Ending {
         Self { status: status.into(), code: None }
     }
 
+    /// Ended by its owner or by an operator.
+    pub fn cancelled() -> Self {
+        Self::new("runtime_error").code(ABORTED)
+    }
+
+    /// Returns `true` for [`Ending::cancelled`].
+    pub fn is_cancelled(&self) -> bool {
+        self.code.as_deref() == Some(ABORTED)
+    }
+
     /// Ended with the error `code`.
     #[must_use]
     pub fn code(mut self, code: impl Into<String>) -> Self {
@@ -122,6 +135,13 @@ impl Ending {
     }
 }
 
+impl From<ExecutionError> for Ending {
+    /// The end of an execution that failed with `why`.
+    fn from(why: ExecutionError) -> Self {
+        Self::new("runtime_error").code(why.code())
+    }
+}
+
 /// Calls of an execution.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CallCounts {
@@ -129,6 +149,19 @@ pub struct CallCounts {
     pub made: u32,
     /// Those that failed.
     pub failed: u32,
+}
+
+/// The token by which an execution goes on without its client.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Terms {
+    /// Time until which its owner's scopes are known, in milliseconds since 1970-01-01 UTC: the end of a token that nobody can be asked about later. None if
+    /// they can be looked up.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub until_ms: Option<u64>,
+    /// Name of the grant that the execution ends with.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub grant: Option<Arc<str>>,
 }
 
 /// Properties of a new execution.
@@ -146,10 +179,9 @@ pub struct NewExecution {
     /// The saved plan that it runs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub plan: Option<String>,
-    /// Time until which its owner's scopes are known, in milliseconds since 1970-01-01 UTC: the end of a token that nobody can be asked about later. None if
-    /// they can be looked up.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub until_ms: Option<u64>,
+    /// What it rests on while it runs without its client.
+    #[serde(flatten)]
+    pub terms: Terms,
     /// Address of the caller, by whose network it counts if the caller is anonymous.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub address: Option<IpAddr>,
@@ -256,12 +288,14 @@ impl Head {
         self.state != State::Ended
     }
 
-    /// Goes on for `reader`; with `until_ms`, that owner's scopes and groups are those of the execution from now on, until then.
-    pub(crate) fn run_again(&mut self, reader: Reader<'_>, until_ms: Option<u64>, now_ms: u64) {
-        if let (Reader::Owner(owner), Some(_)) = (reader, until_ms) {
+    /// Goes on for `reader`, who has shown the token of `terms`. If they end, that owner's scopes and groups are those of the execution until then.
+    pub(crate) fn run_again(&mut self, reader: Reader<'_>, terms: Terms, now_ms: u64) {
+        if let (Reader::Owner(owner), Some(_)) = (reader, terms.until_ms) {
             self.owner.scopes = owner.scopes.clone();
             self.owner.groups = owner.groups.clone();
-            self.about.until_ms = until_ms;
+        }
+        if terms != Terms::default() {
+            self.about.terms = terms;
         }
         self.state = State::Running;
         self.waiting_for.clear();

@@ -25,7 +25,8 @@ pub use draft::Draft;
 pub use error::ExecutionError;
 pub use executions::Executions;
 pub use head::{
-    CallCounts, Ending, Head, LONGEST_TEXT, MOST_WAITING, NewExecution, State, WaitKind, WaitingFor,
+    ABORTED, CallCounts, Ending, Head, LONGEST_TEXT, MOST_WAITING, NewExecution, State, Terms, WaitKind,
+    WaitingFor,
 };
 pub use id::ExecutionId;
 pub use lease::Lease;

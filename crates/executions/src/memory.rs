@@ -10,7 +10,7 @@ use gatewright_core::{Claimant, Share, Shares};
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    CallCounts, Ending, ExecutionError, ExecutionId, ExecutionsConfig, Head, State, WaitingFor,
+    CallCounts, Ending, ExecutionError, ExecutionId, ExecutionsConfig, Head, State, Terms, WaitingFor,
     clock::Clock,
     journal::{HEAD_BYTES, Journal},
     reading::{Execution, Listed, Reader},
@@ -176,7 +176,7 @@ impl Memory {
         self: &Arc<Self>,
         id: ExecutionId,
         reader: Reader<'_>,
-        until_ms: Option<u64>,
+        terms: Terms,
         lost: CancellationToken,
     ) -> Result<(MemoryLease, Execution), ExecutionError> {
         let now_ms = self.clock.now_ms();
@@ -190,7 +190,7 @@ impl Memory {
         if kept.is_leased(now_ms) {
             return Err(ExecutionError::Busy);
         }
-        kept.head.run_again(reader, until_ms, now_ms);
+        kept.head.run_again(reader, terms, now_ms);
         kept.lease = LeaseState::Taken(token, lost);
         let execution = kept.execution();
         table.leases = token;

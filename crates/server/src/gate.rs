@@ -8,7 +8,7 @@ use axum::body::Body;
 use futures::future::BoxFuture;
 use gatewright_core::{
     AccessMode, Authenticator, Caller, CallerAddress, Claimant, EndpointName, Era, Gateway, Network, Portion,
-    Principal, Scopes, Share, Shares, off_thread,
+    Principal, Scopes, Share, Shares, WorkTerms, off_thread,
 };
 use http::{HeaderMap, HeaderValue, Method, Request, Response, Uri, header, request::Parts};
 use http_body::Body as _;
@@ -180,6 +180,14 @@ impl RequestGate {
     pub(crate) fn more_room(&self, permit: &Share, more: usize) -> Result<Vec<Arc<Share>>, Response<Body>> {
         let place = || self.calls.take(permit.claimant().clone(), 1).map(Arc::new);
         (0..more).map(|_| place()).collect::<Result<_, _>>().map_err(refusal::no_room_for_request)
+    }
+
+    /// What work rests on that the request of `parts` begins.
+    pub(crate) async fn work_terms(&self, parts: &Parts) -> WorkTerms {
+        match &self.authenticator {
+            Some(authenticator) => authenticator.work_terms(parts).await,
+            None => WorkTerms::default(),
+        }
     }
 
     /// Done when a stream that `parts` opened must end: with its caller's token, or with its endpoint.

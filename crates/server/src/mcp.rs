@@ -129,6 +129,8 @@ async fn answer(endpoint: &Endpoint, request: Request<Body>) -> Result<Response<
             false => others.cluster.other_instance(&parts.headers),
         };
         if let Some(home) = home {
+            let terms = endpoint.gate.work_terms(&parts).await;
+            parts.extensions.insert(terms);
             match others.relay.pass_on(home, &parts, message.text().clone()).await {
                 Ok(response) => return Ok(place.hold(response)),
                 // A call is gone with its instance: this one says so.

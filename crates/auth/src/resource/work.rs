@@ -2,7 +2,7 @@
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use gatewright_core::{CallerAddress, EndpointName, Principal, RecordsError, Scopes};
+use gatewright_core::{CallerAddress, EndpointName, Principal, RecordsError, Scopes, WorkTerms};
 use http::request::Parts;
 
 use super::{Credentials, ResourceServer, TokenIssuer, credentials};
@@ -10,6 +10,8 @@ use crate::{
     api_keys::SUBJECT_PREFIX,
     scopes::{ANONYMOUS, RecordedScopes},
     store::StoreError,
+    token_cache::CachedToken,
+    work_grant::WorkGrant,
 };
 
 impl ResourceServer {
@@ -18,8 +20,9 @@ impl ResourceServer {
         &self,
         principal: &Principal,
         since: SystemTime,
+        grant: Option<&str>,
     ) -> Result<Option<Principal>, RecordsError> {
-        let scopes = self.scopes_of_work(principal, since).await?;
+        let scopes = self.scopes_of_work(principal, since, grant).await?;
         let groups = match &self.resource.issuer {
             TokenIssuer::BuiltIn(services) => services.grants.groups_now(principal),
             TokenIssuer::External(_) => principal.groups.clone(),
@@ -32,6 +35,7 @@ impl ResourceServer {
         &self,
         principal: &Principal,
         since: SystemTime,
+        grant: Option<&str>,
     ) -> Result<Option<Scopes>, RecordsError> {
         // It began while nobody had to authenticate.
         let Scopes::Granted(granted) = &principal.scopes else { return Ok(None) };
@@ -55,25 +59,43 @@ impl ResourceServer {
         let Some(client) = principal.client_id.as_deref() else { return Ok(None) };
         let recorded = RecordedScopes::new(granted.iter().cloned().collect());
         let since_ms = u64::try_from(since.as_millis()).unwrap_or(u64::MAX);
-        let scopes = services.tokens.scopes_of_work((&principal.subject, client), &recorded, since_ms).await;
-        match scopes {
+        let grant = match grant.map(WorkGrant::parse) {
+            Some(None) => return Ok(None),
+            grant => grant.flatten(),
+        };
+        let owner = (&*principal.subject, client);
+        match services.tokens.scopes_of_work(owner, &recorded, since_ms, grant.as_ref()).await {
             Ok(scopes) => Ok(scopes.map(Scopes::from)),
             Err(error) => Err(unavailable(&error)),
         }
     }
 
-    /// Returns the end of the token that an external provider issued, or of the API key beside them.
-    pub(super) async fn end_of_token(&self, parts: &Parts) -> Option<SystemTime> {
-        let (TokenIssuer::External(_), Some(Credentials::Bearer(token))) =
-            (&self.resource.issuer, credentials(parts))
-        else {
-            return None;
+    /// Returns the end of the token that an external provider issued, or of the API key beside them, and the grant of a token of the built-in server.
+    pub(super) async fn terms_of_token(&self, parts: &Parts) -> WorkTerms {
+        let Some(Credentials::Bearer(token) | Credentials::Dpop(token)) = credentials(parts) else {
+            return WorkTerms::default();
         };
         let endpoint = EndpointName::of(parts);
         let caller = parts.extensions.get::<CallerAddress>().map(|caller| caller.0);
-        let expires_s =
-            self.verify(token, caller, endpoint.as_deref()).await.map_or(0, |verified| verified.expires_s);
-        UNIX_EPOCH.checked_add(Duration::from_secs(expires_s))
+        let verified = self.verify(token, caller, endpoint.as_deref()).await;
+        match &self.resource.issuer {
+            TokenIssuer::BuiltIn(services) => {
+                let of_key = |verified: &CachedToken| verified.grant.is_none();
+                // Without a grant, nothing would end the work.
+                let grant = match verified {
+                    Ok(key) if of_key(&key) => None,
+                    Ok(CachedToken { grant: Some(grant), .. }) => {
+                        Some(WorkGrant::of(&services.ctx, &grant).to_string().into())
+                    }
+                    _ => Some("ended".into()),
+                };
+                WorkTerms { until: None, grant }
+            }
+            TokenIssuer::External(_) => {
+                let expires_s = verified.map_or(0, |verified| verified.expires_s);
+                WorkTerms { until: UNIX_EPOCH.checked_add(Duration::from_secs(expires_s)), grant: None }
+            }
+        }
     }
 }
 

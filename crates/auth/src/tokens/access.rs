@@ -13,6 +13,7 @@ use crate::{
     records::Grant,
     scopes::RecordedScopes,
     store::{Digest, FamilyId, Key, StoreError},
+    work_grant::WorkGrant,
 };
 
 /// Types of access tokens.
@@ -58,9 +59,12 @@ impl Tokens {
     pub(crate) async fn grant_of(&self, claims: &Claims) -> Result<Option<(FamilyId, Grant)>, StoreError> {
         let family = claims.get("family").and_then(Value::as_str).and_then(FamilyId::parse);
         let Some(family) = family else { return Ok(None) };
-        let Some(record) = self.ctx.store.family(&family).await? else { return Ok(None) };
-        let grant: Grant = serde_json::from_slice(&record).map_err(|_| StoreError::Corrupt)?;
-        Ok(Some((family, grant)))
+        Ok(self.grant_of_family(&family).await?.map(|grant| (family, grant)))
+    }
+
+    async fn grant_of_family(&self, family: &FamilyId) -> Result<Option<Grant>, StoreError> {
+        let Some(record) = self.ctx.store.family(family).await? else { return Ok(None) };
+        serde_json::from_slice(&record).map(Some).map_err(|_| StoreError::Corrupt)
     }
 
     /// Returns the scopes that an access token of `family` grants now; `None` when its grant has ended, or its client is not known any
@@ -75,17 +79,27 @@ impl Tokens {
     }
 
     /// Returns those of `scopes` that work has now which `client` began for `sub` at `since_ms` and which goes on without a token; `None` when
-    /// everything that was granted until then has ended, the user may not sign in any more, or the client is not known.
+    /// everything that was granted until then has ended, or its `grant` before its time, the user may not sign in any more, or the client is not known.
     pub(crate) async fn scopes_of_work(
         &self,
         (sub, client): (&str, &str),
         scopes: &RecordedScopes,
         since_ms: u64,
+        grant: Option<&WorkGrant>,
     ) -> Result<Option<GrantedScopes>, StoreError> {
         if !self.grants.may_sign_in(sub) {
             return Ok(None);
         }
-        self.scopes_now(None, &Grant::behind(sub, client, since_ms), scopes).await
+        // A family that has outlived its time is gone as well.
+        let Some(WorkGrant { family, .. }) = grant.filter(|grant| self.ctx.clock.now_ms() < grant.ends_ms)
+        else {
+            return self.scopes_now(None, &Grant::behind(sub, client, since_ms), scopes).await;
+        };
+        let Some(grant) = self.grant_of_family(family).await? else { return Ok(None) };
+        if (&*grant.sub, &*grant.client) != (sub, client) {
+            return Ok(None);
+        }
+        self.scopes_now(Some(family), &grant, scopes).await
     }
 
     /// Returns those of `scopes` that `grant` gives now; `None` when it has ended, its client is not known any more, or its `family` has ended.

@@ -4,14 +4,14 @@
 
 use std::{
     sync::Arc,
-    time::{Duration, Instant},
+    time::{Duration, Instant, SystemTime, UNIX_EPOCH},
 };
 
 use gatewright_auth::{
     ManualClock, ResourceServer,
     store::{FamilyId, MemoryStore, RedisEndpoint, RedisLayout, RedisStore, SqliteStore, Store},
 };
-use gatewright_core::Authenticator as _;
+use gatewright_core::{Authenticator as _, Principal, WorkTerms};
 use http::{Request, StatusCode, request::Parts};
 use secrecy::SecretString;
 use serde_json::{Value, json};
@@ -58,6 +58,20 @@ async fn listened_to(port: u16) {
     holds("the other instance listens", || says(port, &["PUBSUB", "CHANNELS"], "endings")).await;
 }
 
+/// Work that goes on without a request, and the request that began it.
+struct Work {
+    call: Parts,
+    owner: Principal,
+    terms: WorkTerms,
+    since: SystemTime,
+}
+
+impl Work {
+    async fn owner_now(&self, guard: &ResourceServer) -> Option<Principal> {
+        guard.principal_now(&self.owner, self.since, self.terms.grant.as_deref()).await.unwrap()
+    }
+}
+
 /// Two instances with one clock.
 struct Two {
     here: Site,
@@ -92,46 +106,68 @@ impl Two {
         assert_eq!(answer.status, StatusCode::OK);
     }
 
-    /// Ends things in every way there is, and sees each refused at the other instance.
+    /// Begins work that goes on without its token.
+    async fn begin(&self, guard: &ResourceServer, tokens: &Value) -> Work {
+        let call = call(tokens);
+        let owner = guard.authenticate(&call).await.unwrap();
+        let terms = guard.work_terms(&call).await;
+        let since = UNIX_EPOCH + Duration::from_secs(self.here.now_s());
+        let work = Work { call, owner, terms, since };
+        assert_eq!(work.owner_now(guard).await, Some(work.owner.clone()));
+        work
+    }
+
+    /// Sees the token and the work refused.
+    async fn ends(&self, guard: &ResourceServer, work: &Work, what: &str) {
+        becomes(guard, &work.call, 401, what).await;
+        assert_eq!(work.owner_now(guard).await, None, "{what}");
+    }
+
+    /// Ends things in every way there is, and sees each refused at the other instance, where work ends that its tokens began.
     async fn all_endings_are_heard(&self) {
         let guard = self.there.resource_server();
         let tokens = self.known_tokens(&guard).await;
+        let work = self.begin(&guard, &tokens).await;
         self.revoke(&tokens).await;
-        becomes(&guard, &call(&tokens), 401, "revoked").await;
+        self.ends(&guard, &work, "revoked").await;
 
         self.clock.advance(Duration::from_millis(2));
         let code = self.here.code(&[]).await;
         let tokens = self.here.redeem(&code).await.json();
-        assert_eq!(status(&guard, &call(&tokens)).await, 200);
+        let work = self.begin(&guard, &tokens).await;
         assert_eq!(self.here.redeem(&code).await.error(), "invalid_grant");
-        becomes(&guard, &call(&tokens), 401, "the code was used twice").await;
+        self.ends(&guard, &work, "the code was used twice").await;
 
         let tokens = self.known_tokens(&guard).await;
+        let work = self.begin(&guard, &tokens).await;
         let first = tokens["refresh_token"].as_str().unwrap();
         let second = self.here.refresh(first, &[]).await.json();
         self.here.refresh(second["refresh_token"].as_str().unwrap(), &[]).await;
         assert_eq!(self.here.refresh(first, &[]).await.error(), "invalid_grant");
-        becomes(&guard, &call(&tokens), 401, "a refresh token was used twice").await;
+        self.ends(&guard, &work, "a refresh token was used twice").await;
 
         let server = &self.here.server;
         let tokens = self.known_tokens(&guard).await;
+        let work = self.begin(&guard, &tokens).await;
         server.revoke_user("user:alice").await.unwrap();
-        becomes(&guard, &call(&tokens), 401, "the user was cut off").await;
+        self.ends(&guard, &work, "the user was cut off").await;
         let tokens = self.known_tokens(&guard).await;
+        let work = self.begin(&guard, &tokens).await;
         server.revoke_client("app").await.unwrap();
-        becomes(&guard, &call(&tokens), 401, "the client was cut off").await;
+        self.ends(&guard, &work, "the client was cut off").await;
         let tokens = self.known_tokens(&guard).await;
+        let work = self.begin(&guard, &tokens).await;
         server.withdraw_consent("user:alice", "app").await.unwrap();
-        becomes(&guard, &call(&tokens), 401, "the consent was withdrawn").await;
+        self.ends(&guard, &work, "the consent was withdrawn").await;
 
         self.clock.advance(Duration::from_millis(2));
         let browser = self.here.browser();
         let tokens = self.here.redeem(&browser.code(&[]).await).await.json();
-        assert_eq!(status(&guard, &call(&tokens)).await, 200);
+        let work = self.begin(&guard, &tokens).await;
         let page = browser.get("/oauth/logout").await;
         let csrf = page.field("csrf");
         browser.post("/oauth/logout", &[("csrf", &csrf)]).await;
-        becomes(&guard, &call(&tokens), 401, "the user logged out").await;
+        self.ends(&guard, &work, "the user logged out").await;
     }
 }
 
@@ -155,6 +191,23 @@ async fn f22_every_ending_is_refused_by_all_who_share_the_memory_without_waiting
     let clock = Arc::new(ManualClock::from_system());
     let store = Arc::new(MemoryStore::new(clock.clone()));
     Two::on(store.clone(), store, clock).await.all_endings_are_heard().await;
+}
+
+#[tokio::test]
+async fn work_goes_on_when_another_grant_ends_and_after_the_time_of_its_own() {
+    let clock = Arc::new(ManualClock::from_system());
+    let store = Arc::new(MemoryStore::new(clock.clone()));
+    let two = Two::on(store.clone(), store, clock).await;
+    let guard = two.there.resource_server();
+    let (first, second) = (two.known_tokens(&guard).await, two.known_tokens(&guard).await);
+    let (first, work) = (first, two.begin(&guard, &second).await);
+    two.revoke(&first).await;
+    assert_eq!(work.owner_now(&guard).await, Some(work.owner.clone()));
+    // Nothing is known of the grant by then: as with work that named none, the user's and the client's own ends count.
+    two.clock.advance(Duration::from_secs(400 * 86_400));
+    assert_eq!(work.owner_now(&guard).await, Some(work.owner.clone()));
+    two.here.server.revoke_user("user:alice").await.unwrap();
+    assert_eq!(work.owner_now(&guard).await, None);
 }
 
 #[tokio::test]

@@ -58,7 +58,7 @@ async fn groups_of_an_introspected_token_are_read_too_and_stay_for_work_without_
     idp.web.on("/introspect", Reply::json(answer));
     let who = caller(&guard, "opaque").await;
     assert_eq!(names(&who), ["ops"]);
-    assert_eq!(guard.principal_now(&who, UNIX_EPOCH).await, Ok(Some(who.clone())));
+    assert_eq!(guard.principal_now(&who, UNIX_EPOCH, None).await, Ok(Some(who.clone())));
 }
 
 #[tokio::test]
@@ -109,7 +109,7 @@ async fn groups_of_configured_users_are_those_of_the_configuration_at_each_reque
     for (groups, left) in [(json!(["dev"]), vec!["dev"]), (json!([]), vec![])] {
         let after = Site::on(alice(groups), clock.clone(), store.clone()).await.resource_server();
         assert_eq!(names(&caller(&after, token).await), left, "the token is the same");
-        let now = after.principal_now(&who, since).await.unwrap().unwrap();
+        let now = after.principal_now(&who, since, None).await.unwrap().unwrap();
         assert_eq!(now, Principal { groups: now.groups.clone(), ..who.clone() });
         assert_eq!(names(&now), left, "work without a request");
     }
@@ -149,7 +149,11 @@ async fn groups_of_a_remote_login_are_those_of_the_last_id_token() {
     let who = caller(&guard, &token(&ours, "access_token")).await;
     assert_eq!(names(&who), ["dev", "ops"]);
     let since = UNIX_EPOCH + Duration::from_secs(idp.clock.now_s());
-    assert_eq!(guard.principal_now(&who, since).await, Ok(Some(who)), "nobody knows more without a request");
+    assert_eq!(
+        guard.principal_now(&who, since, None).await,
+        Ok(Some(who)),
+        "nobody knows more without a request"
+    );
 
     // A refresh within a minute asks nobody; what the provider says later counts. An answer without an ID token says nothing.
     for (seconds, answer, left) in [

@@ -9,7 +9,7 @@ use gatewright_auth::{
     Clock as _, Deployment, NewApiKey, ResourceServer, SystemEntropy, Transparent,
     keys::{Algorithm, Jwk},
 };
-use gatewright_core::{Authenticator as _, Principal, Scopes};
+use gatewright_core::{Authenticator as _, Principal, Scopes, WorkTerms};
 use http::{Request, request::Parts};
 use secrecy::ExposeSecret as _;
 use serde_json::{Value, json};
@@ -58,7 +58,7 @@ async fn work_of_the_provider_s_users_goes_on_without_a_request_until_their_toke
     let uri = idp.web.url("/introspect");
     let guard =
         idp.guard(json!({"provider": {"introspectionUri": uri, "clientId": "rs", "clientSecret": "s"}}));
-    let until = async |token: &str| guard.work_until(&request(token)).await;
+    let until = async |token: &str| guard.work_terms(&request(token)).await.until;
     let end = idp.clock.now_s() + 60;
     let at = |seconds| Some(UNIX_EPOCH + Duration::from_secs(seconds));
     assert_eq!(until(&idp.token(&idp.key, json!({"exp": end}))).await, at(end));
@@ -71,7 +71,7 @@ async fn work_of_the_provider_s_users_goes_on_without_a_request_until_their_toke
     say(Value::Null);
     assert_eq!(until("without-end").await, at(0), "nothing says how long it may go on");
     assert_eq!(until(&idp.token(&idp.key, json!({"exp": 1}))).await, at(0), "it cannot be verified");
-    assert_eq!(guard.work_until(&Request::new(()).into_parts().0).await, None);
+    assert_eq!(guard.work_terms(&Request::new(()).into_parts().0).await, WorkTerms::default());
     // Who has no client in the token may go on, too.
     let since = UNIX_EPOCH + Duration::from_secs(idp.clock.now_s());
     let who = check(&guard, &idp.token(&idp.key, json!({"azp": null}))).await.unwrap();
@@ -88,7 +88,11 @@ async fn work_begun_with_an_api_key_ends_with_its_key_and_keeps_what_the_key_sti
     let who = check(&guard, key.key.expose_secret()).await.unwrap();
     let now = async || scopes_now(&guard, &who, UNIX_EPOCH).await.unwrap();
     assert_eq!(now().await, Some(Scopes::parse("read write")));
-    assert_eq!(guard.work_until(&request(key.key.expose_secret())).await, None, "it has no end");
+    assert_eq!(
+        guard.work_terms(&request(key.key.expose_secret())).await,
+        WorkTerms::default(),
+        "it has no end"
+    );
     guard.replace_api_keys(&[serde_json::from_value(entry(json!(["read"]))).unwrap()]);
     assert_eq!(now().await, Some(Scopes::parse("read")));
     guard.replace_api_keys(&[]);

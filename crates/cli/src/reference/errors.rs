@@ -260,7 +260,7 @@ fn executions(text: &mut String) {
         ),
         (
             ExecutionError::AccessEnded,
-            "An operator revoked the access of the user or the client, or removed it, while the run waited or after its instance stopped. Sign in and start it again.",
+            "The grant behind the token that began it was revoked, or the user signed out, or an operator revoked the access of the user or the client. Sign in and start it again.",
         ),
         (ExecutionError::TooLarge, "Request less data, or raise `executions.maxJournalBytes`."),
         (

@@ -11,7 +11,7 @@ use gatewright_core::{
     },
 };
 use gatewright_executions::{
-    CallCounts, Ending, ExecutionError, ExecutionId, Head, NewExecution, Reader, State,
+    CallCounts, Ending, ExecutionError, ExecutionId, Head, NewExecution, Reader, State, Terms,
 };
 use serde_json::{json, value::RawValue};
 
@@ -22,7 +22,7 @@ use super::{
     detached::running,
     flow::{EXECUTION, Entered, Next, Run, of_execution},
     questions::{NestedOutOfBand, Open, Waiting, by_call, described, held_call, requests},
-    refusal::{ABORTED, Refusal, cancelled, is_cancelled},
+    refusal::{Refusal, cancelled},
 };
 use crate::{CodeCall, tool_result::answer};
 
@@ -157,7 +157,7 @@ impl CodeCall {
     /// Ends the execution that a client names, and says so. The answer of one that has ended stays as it is.
     pub(crate) async fn cancel_by_id(&self, id: &str, caller: &Caller) -> Result<Entered, Refusal> {
         let reader = Reader::Owner(caller.principal());
-        match self.executions.cancel(id, reader, &Ending::new("runtime_error").code(ABORTED)).await {
+        match self.executions.cancel(id, reader, &Ending::cancelled()).await {
             Ok(()) => Err(cancelled()),
             Err(ExecutionError::Ended) => {
                 let execution = self.executions.open(id, reader).await?;
@@ -175,15 +175,11 @@ impl CodeCall {
         caller: &Caller,
         context: Option<&RequestContext<RoleServer>>,
     ) -> Result<Run, Refusal> {
-        let until_ms = match context {
-            Some(context) => self.background.until_ms(context).await,
-            None => None,
+        let terms = match context {
+            Some(context) => self.background.terms(context).await,
+            None => Terms::default(),
         };
-        let owner = caller.principal();
-        let (lease, execution) = match until_ms {
-            Some(until_ms) => self.executions.acquire_until(id, owner, until_ms).await?,
-            None => self.executions.acquire(id, Reader::Owner(owner)).await?,
-        };
+        let (lease, execution) = self.executions.acquire_with(id, caller.principal(), terms).await?;
         Run::resume(self, lease, execution).await.ok_or_else(|| ExecutionError::Unreadable.into())
     }
 
@@ -288,7 +284,7 @@ impl CodeCall {
                 Ok(Next::Reply(Box::new(CallToolResponse::InputRequired(asks))))
             }
             Asked::Cannot(_) if open.is_new && context.ct.is_cancelled() => {
-                let ending = Ending::new("runtime_error").code(ABORTED);
+                let ending = Ending::cancelled();
                 let reader = Reader::Owner(caller.principal());
                 let _ = self.executions.cancel(&id.to_string(), reader, &ending).await;
                 Err(cancelled())
@@ -323,8 +319,13 @@ impl CodeCall {
 fn result_of(head: &Head, past: Option<Past>) -> Result<CallToolResult, Refusal> {
     match past.and_then(|past| past.reply) {
         Some(reply) => Ok(of_execution(reply, head.id)),
-        None if head.ending.as_ref().is_some_and(is_cancelled) => Err(cancelled()),
-        None => Err(ExecutionError::Ended.into()),
+        None => match &head.ending {
+            Some(ending) if ending.is_cancelled() => Err(cancelled()),
+            Some(ending) if *ending == ExecutionError::AccessEnded.into() => {
+                Err(ExecutionError::AccessEnded.into())
+            }
+            _ => Err(ExecutionError::Ended.into()),
+        },
     }
 }
 

@@ -6,14 +6,14 @@ use std::{
 };
 
 use gatewright_core::{
-    Authenticator, Principal, memory_transport,
+    Authenticator, Principal, WorkTerms, memory_transport,
     rmcp::{
         ErrorData, RoleServer, ServerHandler, ServiceExt as _,
         model::NumberOrString,
         service::{RequestContext, RoleClient, RunningService},
     },
 };
-use gatewright_executions::{ExecutionError, Head};
+use gatewright_executions::{ExecutionError, Head, Terms};
 use tokio::sync::OnceCell;
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
@@ -72,14 +72,16 @@ pub(super) enum OwnerNow {
 }
 
 impl Background {
-    /// The time until which a run that the request of `context` begins or takes up may go on without another one, in milliseconds since 1970-01-01 UTC. None if what
-    /// its owner may do can be looked up.
-    pub(super) async fn until_ms(&self, context: &RequestContext<RoleServer>) -> Option<u64> {
-        let owners = self.owners.get()?.upgrade()?;
+    /// What a run rests on that the request of `context` begins or takes up, while it goes on without another one.
+    pub(super) async fn terms(&self, context: &RequestContext<RoleServer>) -> Terms {
+        let Some(owners) = self.owners.get().and_then(Weak::upgrade) else { return Terms::default() };
         let without_token = http::Request::new(()).into_parts().0;
         let parts = context.extensions.get::<http::request::Parts>().unwrap_or(&without_token);
-        let until = owners.work_until(parts).await?;
-        Some(ms(until))
+        let WorkTerms { until, grant } = match parts.extensions.get::<WorkTerms>() {
+            Some(terms) => terms.clone(),
+            None => owners.work_terms(parts).await,
+        };
+        Terms { until_ms: until.map(ms), grant }
     }
 
     /// The owner of an execution as it is known now.
@@ -88,13 +90,17 @@ impl Background {
     /// The store that knows does not answer.
     pub(super) async fn owner_now(&self, head: &Head) -> Result<OwnerNow, ExecutionError> {
         let owner = &head.owner;
-        if head.about.until_ms.is_some_and(|until_ms| ms(SystemTime::now()) >= until_ms) {
+        let terms = &head.about.terms;
+        if terms.until_ms.is_some_and(|until_ms| ms(SystemTime::now()) >= until_ms) {
             return Ok(OwnerNow::Unknown);
         }
         let Some(owners) = self.owners.get() else { return Ok(OwnerNow::May(owner.clone())) };
         let owners = owners.upgrade().ok_or(ExecutionError::Unavailable)?;
         let since = UNIX_EPOCH + Duration::from_millis(head.created_ms);
-        Ok(owners.principal_now(owner, since).await?.map_or(OwnerNow::Ended, OwnerNow::May))
+        Ok(owners
+            .principal_now(owner, since, terms.grant.as_deref())
+            .await?
+            .map_or(OwnerNow::Ended, OwnerNow::May))
     }
 
     /// The context of a request that nobody waits for.

@@ -6,7 +6,7 @@ use gatewright_core::{
     Caller, CallerAddress, codes, off_thread,
     rmcp::{RoleServer, model::JsonObject, service::RequestContext},
 };
-use gatewright_executions::NewExecution;
+use gatewright_executions::{NewExecution, Terms};
 use gatewright_shape::{Digits, keep_digits};
 use serde_json::value::RawValue;
 
@@ -22,7 +22,7 @@ impl CodeCall {
         &self,
         input: ExecuteInput,
         log: Option<CallLog>,
-        until_ms: Option<u64>,
+        terms: Terms,
         caller: &Caller,
         context: &RequestContext<RoleServer>,
     ) -> Result<Run, Refusal> {
@@ -71,7 +71,7 @@ impl CodeCall {
                 title: Some(title.chars().take(TITLE).collect()),
                 script: digest(&start.script),
                 detached: start.detached,
-                until_ms,
+                terms,
                 address,
                 ..NewExecution::default()
             };

@@ -1,12 +1,13 @@
 //! Runs without a client: they go on when it leaves, and on another instance when theirs is gone.
 
 use std::{
+    convert::Infallible,
     sync::{Arc, Weak},
     time::Duration,
 };
 
 use gatewright_core::{AnsweredLater, Authenticator, Caller, rmcp::model::CallToolResult};
-use gatewright_executions::{Ending, ExecutionError, ExecutionId, Reader, State};
+use gatewright_executions::{ExecutionError, ExecutionId, Reader, State};
 use serde_json::json;
 use tokio::time::Instant;
 
@@ -91,7 +92,7 @@ impl CodeCall {
         let (lease, execution) = self.executions.acquire(id, Reader::Operator).await?;
         let Some(run) = Run::resume(self, lease, execution).await else {
             tracing::warn!(execution.id = id, "the journal of an execution cannot be read");
-            let ending = Ending::new("runtime_error").code(ExecutionError::Unreadable.code());
+            let ending = ExecutionError::Unreadable.into();
             let _ = self.executions.cancel(id, Reader::Operator, &ending).await;
             return Err(ExecutionError::Unreadable);
         };
@@ -141,19 +142,36 @@ impl CodeCall {
     async fn spawn(self: &Arc<Self>, run: Run, caller: Caller) {
         let Ok(mut context) = self.background.context(caller.principal()).await else { return };
         context.extensions.insert(AnsweredLater { address: run.address });
-        let (this, stop) = (self.clone(), self.background.stop.clone());
+        let (this, stop, id) = (self.clone(), self.background.stop.clone(), run.id());
         let caller = Caller::new(caller.principal().clone());
         self.background.tasks.spawn(async move {
             let journal = run.journal.clone();
             let is_cut = tokio::select! {
                 _ = this.drive(run, caller, context) => false,
                 () = stop.cancelled() => true,
+                // The run ends as one whose lease is lost.
+                never = this.end_with_access(id) => match never {},
             };
             if is_cut {
                 // Another instance goes on, or this one when it is back.
                 journal.give_back().await;
             }
         });
+    }
+
+    /// Ends the run `id` once the access of its owner has ended.
+    async fn end_with_access(&self, id: ExecutionId) -> Infallible {
+        let id = id.to_string();
+        loop {
+            tokio::time::sleep(RECHECK).await;
+            let Ok(head) = self.executions.head(&id, Reader::Operator).await else { continue };
+            if let Ok(OwnerNow::Ended) = self.background.owner_now(&head).await {
+                tracing::warn!(execution.id = id, "the access of whoever began an execution has ended");
+                let ending = ExecutionError::AccessEnded.into();
+                let _ = self.executions.cancel(&id, Reader::Operator, &ending).await;
+                return std::future::pending().await;
+            }
+        }
     }
 
     /// Has runs in the background make no new calls, and waits until those under way are answered: other instances go on with the runs.
@@ -171,6 +189,9 @@ impl CodeCall {
         let _ = tokio::time::timeout(LAST, self.background.tasks.wait()).await;
     }
 }
+
+/// Time after which a run in the background is looked at again for whether its owner still has access.
+const RECHECK: Duration = Duration::from_secs(1);
 
 /// Longest time after which runs are looked for that no instance has.
 const LOOK: Duration = Duration::from_secs(2);

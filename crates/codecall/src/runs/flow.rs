@@ -12,7 +12,7 @@ use gatewright_core::{
     },
 };
 use gatewright_executions::{
-    CallCounts, Ending, Execution, ExecutionError, ExecutionId, Lease, WaitKind, WaitingFor,
+    CallCounts, Ending, Execution, ExecutionError, ExecutionId, Lease, Terms, WaitKind, WaitingFor,
 };
 use serde_json::{Value, json};
 
@@ -107,7 +107,7 @@ impl Run {
     pub(crate) async fn refuse(&self, why: ExecutionError) {
         let reply = Refusal::from(why).reply();
         let _ = self.journal.add(&Chunk::Ended(Box::new(reply))).await;
-        self.journal.end(&Ending::new("runtime_error").code(why.code()), self.calls).await;
+        self.journal.end(&why.into(), self.calls).await;
     }
 
     /// Makes its journal durable.
@@ -155,11 +155,11 @@ impl CodeCall {
             (Some(state), _) => self.go_on(&state, responses, &request, (&caller, &context)).await,
             (None, Some(id)) => self.resume(id, &request, (&caller, &context)).await,
             (None, None) => {
-                let until_ms = match input.detach {
-                    Some(true) => self.background.until_ms(&context).await,
-                    _ => None,
+                let terms = match input.detach {
+                    Some(true) => self.background.terms(&context).await,
+                    _ => Terms::default(),
                 };
-                self.begin(input, log, until_ms, &caller, &context).await.map(|mut run| {
+                self.begin(input, log, terms, &caller, &context).await.map(|mut run| {
                     (run.request, run.is_new) = (request, true);
                     Entered::of(run)
                 })

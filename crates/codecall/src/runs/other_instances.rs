@@ -13,7 +13,7 @@ use gatewright_core::{
         service::RequestContext,
     },
 };
-use gatewright_executions::{ExecutionError, ExecutionId, Head, Reader, State};
+use gatewright_executions::{ABORTED, ExecutionError, ExecutionId, Head, Reader, State};
 use serde_json::{Value, json};
 
 use super::{
@@ -107,7 +107,7 @@ impl CodeCall {
         let passed = passed_on("tools/call", EXECUTE, params, capabilities, address);
         let answer = tokio::select! {
             biased;
-            () = context.ct.cancelled() => return Some(Err(Refusal::new("EXECUTION_ABORTED", "the request was cancelled"))),
+            () = context.ct.cancelled() => return Some(Err(Refusal::new(ABORTED, "the request was cancelled"))),
             answer = self.invoker.pass_on(state, caller, passed) => answer?,
         };
         Some(match answer {

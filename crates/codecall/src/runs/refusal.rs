@@ -1,7 +1,7 @@
 //! Refusals to begin or to go on with a run.
 
 use gatewright_core::rmcp::model::CallToolResult;
-use gatewright_executions::{Ending, ExecutionError, ExecutionId};
+use gatewright_executions::{ABORTED, ExecutionError, ExecutionId};
 use serde_json::json;
 
 use crate::tool_result::answer;
@@ -33,13 +33,6 @@ impl Refusal {
         answer(json!({"status": "runtime_error", "error":
             {"source": "script", "code": self.code, "name": "Error", "message": self.message}}))
     }
-}
-
-/// Code of the end of a run that was cancelled.
-pub(super) const ABORTED: &str = "EXECUTION_ABORTED";
-
-pub(super) fn is_cancelled(ending: &Ending) -> bool {
-    ending.code.as_deref() == Some(ABORTED)
 }
 
 /// The answer about a run that its client has cancelled.

@@ -19,7 +19,7 @@ use super::{
     Past,
     answering::asks_anybody,
     questions::{Waiting, by_call, requests},
-    refusal::{ABORTED, Refusal, is_cancelled},
+    refusal::Refusal,
 };
 use crate::CodeCall;
 
@@ -104,7 +104,7 @@ impl PluginTasks for CodeCall {
         caller: &'a Caller,
     ) -> AppFuture<'a, Result<(), ErrorData>> {
         Box::pin(async move {
-            let ending = Ending::new("runtime_error").code(ABORTED);
+            let ending = Ending::cancelled();
             let reader = Reader::Owner(caller.principal());
             match self.executions.cancel(&request.task_id, reader, &ending).await {
                 // A task that has ended stays as it is.
@@ -123,7 +123,7 @@ fn ended(head: &Head, past: Past) -> TaskPayload {
     let result = past.reply.and_then(|reply| serde_json::to_value(reply).ok());
     match (result, &head.ending) {
         (Some(Value::Object(result)), _) => TaskPayload::Completed { result },
-        (_, Some(ending)) if is_cancelled(ending) => TaskPayload::Cancelled,
+        (_, Some(ending)) if ending.is_cancelled() => TaskPayload::Cancelled,
         _ => {
             let error = json!({"code": -32603, "message": "the run ended, and its result was not kept"});
             TaskPayload::Failed { error: error.as_object().cloned().unwrap_or_default() }

@@ -10,7 +10,7 @@ use gatewright_codecall::{CodeCallConfig, Mode};
 use gatewright_core::{
     App, AppOptions, Approval, ApprovalDuration, ApprovalStore, Approvals, Approver, AuthRefusal,
     Authenticator, Decision, Forbidden, Groups, LocalApp, MemoryRecords, Policies, PolicyEngine,
-    PolicyObject, PolicyRequest, Principal, RecordsError, Scopes, SealKey, ToolOverride,
+    PolicyObject, PolicyRequest, Principal, RecordsError, Scopes, SealKey, ToolOverride, WorkTerms,
 };
 use gatewright_executions::{Execution, Executions, ExecutionsConfig, Reader, State, WaitKind};
 use serde_json::{Value, json};
@@ -289,6 +289,7 @@ impl Authenticator for Owners {
         &'a self,
         principal: &'a Principal,
         since: SystemTime,
+        _grant: Option<&'a str>,
     ) -> futures::future::BoxFuture<'a, Result<Option<Principal>, RecordsError>> {
         assert_eq!(&*principal.subject, "ada");
         assert!(since <= SystemTime::now());
@@ -297,11 +298,9 @@ impl Authenticator for Owners {
         Box::pin(std::future::ready(self.now.lock().unwrap().clone().map(|scopes| scopes.map(known))))
     }
 
-    fn work_until<'a>(
-        &'a self,
-        _: &'a http::request::Parts,
-    ) -> futures::future::BoxFuture<'a, Option<SystemTime>> {
-        Box::pin(std::future::ready(*self.until.lock().unwrap()))
+    fn work_terms<'a>(&'a self, _: &'a http::request::Parts) -> futures::future::BoxFuture<'a, WorkTerms> {
+        let until = *self.until.lock().unwrap();
+        Box::pin(std::future::ready(WorkTerms { until, grant: None }))
     }
 
     fn insufficient_scope(&self, _: &Principal, _: &[String]) -> AuthRefusal {
@@ -345,6 +344,21 @@ async fn a_run_that_is_taken_over_goes_on_with_what_its_owner_may_do_by_then_or_
             }
         }
     }
+}
+
+#[tokio::test]
+async fn a_run_under_way_ends_with_the_access_of_its_owner() {
+    let shared = Shared::new();
+    let owners = Owners::new(Ok(Some(Scopes::parse("read write"))));
+    let known: Arc<dyn Authenticator> = owners.clone();
+    let served = shared.instance(None, Some(&known)).await;
+    let id = detach(&served.client("ada").await, HELD).await;
+    shared.app.held.notified().await;
+    *owners.now.lock().unwrap() = Ok(None);
+    let ended = shared.until(&id, State::Ended).await;
+    assert_eq!(ended.head.ending.unwrap().code.as_deref(), Some("EXECUTION_ACCESS_ENDED"));
+    assert_eq!(result(&served, &id).await["error"]["code"], "EXECUTION_ACCESS_ENDED");
+    assert_eq!(shared.app.effects.load(Ordering::SeqCst), 0);
 }
 
 #[tokio::test]

@@ -34,7 +34,7 @@ use self::{
     seal::{Sealer, owner_tag, party_tags},
 };
 use crate::{
-    Ending, ExecutionError, ExecutionId, ExecutionsConfig, Head, State,
+    Ending, ExecutionError, ExecutionId, ExecutionsConfig, Head, State, Terms,
     clock::Clock,
     journal::Journal,
     reading::{Execution, Listed, Reader},
@@ -146,7 +146,7 @@ impl Shared {
         &self,
         id: ExecutionId,
         reader: Reader<'_>,
-        until_ms: Option<u64>,
+        terms: Terms,
         lost: CancellationToken,
     ) -> Result<(SharedLease, Execution), ExecutionError> {
         self.recorder.check(id, reader)?;
@@ -159,7 +159,7 @@ impl Shared {
         if !self.journals.take_lease(id, &token).await? {
             return Err(ExecutionError::Busy);
         }
-        match self.take_over(id, reader, until_ms).await {
+        match self.take_over(id, reader, terms).await {
             Ok((stored, read)) => {
                 let head = Head { bytes: read.bytes, ..stored.head.clone() };
                 let lease = SharedLease::new(self.directory.clone(), stored, &read, token, lost);
@@ -177,7 +177,7 @@ impl Shared {
         &self,
         id: ExecutionId,
         reader: Reader<'_>,
-        until_ms: Option<u64>,
+        terms: Terms,
     ) -> Result<(Stored, Read), ExecutionError> {
         let mut stored = self.journals.visible(id, reader).await?;
         reader.check_scopes(&stored.head)?;
@@ -185,7 +185,7 @@ impl Shared {
             return Err(ExecutionError::Ended);
         }
         let mut head = stored.head.clone();
-        head.run_again(reader, until_ms, self.journals.clock.now_ms());
+        head.run_again(reader, terms, self.journals.clock.now_ms());
         if !self.journals.swap(&mut stored, head).await? {
             return Err(ExecutionError::Busy);
         }

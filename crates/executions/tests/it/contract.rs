@@ -2,8 +2,8 @@
 
 use gatewright_core::{Groups, Principal, Scopes};
 use gatewright_executions::{
-    CallCounts, Ending, ExecutionError, Executions, ExecutionsConfig, NewExecution, Reader, State, WaitKind,
-    WaitingFor,
+    CallCounts, Ending, ExecutionError, Executions, ExecutionsConfig, NewExecution, Reader, State, Terms,
+    WaitKind, WaitingFor,
 };
 
 use crate::{
@@ -56,23 +56,27 @@ async fn a_run_waits_and_goes_on_at_another_instance([a, b]: &[Executions; 2]) {
     assert!(b.list(owner, None, 10).await.unwrap().is_empty());
 }
 
+fn until(ms: u64) -> Terms {
+    Terms { until_ms: Some(ms), grant: None }
+}
+
 async fn an_owner_who_shows_another_token_leaves_its_scopes_its_groups_and_its_end([a, b]: &[Executions; 2]) {
     let groups = |names: &[&str]| Groups::new(names.iter().copied()).unwrap();
     let ada = Principal { groups: groups(&["ops", "team a"]), ..principal("kim", Some("desk")) };
-    let about = NewExecution { until_ms: Some(7), ..detached() };
+    let about = NewExecution { terms: until(7), ..detached() };
     let lease = a.create(&ada, about, b"start").await.unwrap();
     let id = lease.id().to_string();
     lease.wait(&[], calls(0)).await.unwrap();
     assert_eq!(b.head(&id, Reader::Owner(&ada)).await.unwrap().owner, ada);
     let now = Principal { scopes: Scopes::parse("crm:*"), groups: groups(&["team a"]), ..ada.clone() };
     let eve = principal("eve", Some("desk"));
-    assert_eq!(b.acquire_until(&id, &eve, 9).await.unwrap_err(), ExecutionError::NotFound);
-    let (lease, found) = b.acquire_until(&id, &now, 8).await.unwrap();
-    assert_eq!((found.head.owner, found.head.about.until_ms), (now.clone(), Some(8)));
+    assert_eq!(b.acquire_with(&id, &eve, until(9)).await.unwrap_err(), ExecutionError::NotFound);
+    let (lease, found) = b.acquire_with(&id, &now, until(8)).await.unwrap();
+    assert_eq!((found.head.owner, found.head.about.terms), (now.clone(), until(8)));
     lease.wait(&[], calls(0)).await.unwrap();
     assert_eq!(a.acquire(&id, Reader::Owner(&ada)).await.unwrap_err(), ExecutionError::ScopesMissing);
     let (_lease, found) = a.acquire(&id, Reader::Owner(&now)).await.unwrap();
-    assert_eq!((found.head.owner, found.head.about.until_ms), (now, Some(8)), "no token was shown");
+    assert_eq!((found.head.owner, found.head.about.terms), (now, until(8)), "no token was shown");
     a.remove(&id, Reader::Operator).await.unwrap();
 }
 
@@ -131,7 +135,7 @@ async fn the_journal_is_for_tokens_with_all_scopes_that_it_began_with([a, b]: &[
         assert_eq!(executions.open(&id, reader).await.unwrap_err(), ExecutionError::ScopesMissing);
         assert_eq!(executions.acquire(&id, reader).await.unwrap_err(), ExecutionError::ScopesMissing);
         assert_eq!(
-            executions.acquire_until(&id, &fewer, 9).await.unwrap_err(),
+            executions.acquire_with(&id, &fewer, until(9)).await.unwrap_err(),
             ExecutionError::ScopesMissing
         );
         assert_eq!(executions.open(&ended, reader).await.unwrap_err(), ExecutionError::ScopesMissing);

@@ -4,7 +4,7 @@ use std::{sync::Arc, time::Duration};
 
 use axum::body::Body;
 use bytes::Bytes;
-use gatewright_core::{AccessMode, CallerAddress, HOP_BY_HOP, Principal};
+use gatewright_core::{AccessMode, CallerAddress, HOP_BY_HOP, Principal, WorkTerms};
 use http::{HeaderName, Response, StatusCode, request::Parts};
 
 use super::{
@@ -63,6 +63,7 @@ impl Relay {
             caller: parts.extensions.get::<CallerAddress>().map(|caller| caller.0),
             principal: parts.extensions.get::<Principal>().map(Into::into),
             mode: parts.extensions.get::<AccessMode>().copied(),
+            terms: parts.extensions.get::<WorkTerms>().cloned().unwrap_or_default(),
         };
         match exchange.send_all(Some(meta_json(&meta)), body.clone(), true).await {
             Ok(Delivery::Sent) => {}

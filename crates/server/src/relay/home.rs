@@ -95,6 +95,7 @@ fn parts_of(meta: RequestMeta) -> Option<Parts> {
     if let Some(mode) = meta.mode {
         request.extensions_mut().insert(mode);
     }
+    request.extensions_mut().insert(meta.terms);
     Some(request.into_parts().0)
 }
 

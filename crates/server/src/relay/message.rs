@@ -7,7 +7,7 @@ use std::{collections::BTreeSet, sync::Arc};
 
 use aws_lc_rs::hkdf::Prk;
 use bytes::Bytes;
-use gatewright_core::{AccessMode, Groups, Principal, Scopes};
+use gatewright_core::{AccessMode, Groups, Principal, Scopes, WorkTerms};
 use http::{HeaderMap, HeaderName, HeaderValue};
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 
@@ -90,6 +90,9 @@ pub(super) struct RequestMeta {
     /// The access mode that the request asks for.
     #[serde(default)]
     pub(super) mode: Option<AccessMode>,
+    /// What work rests on that it begins: its token does not travel.
+    #[serde(default)]
+    pub(super) terms: WorkTerms,
 }
 
 /// Status and headers of an answer.

@@ -16,7 +16,7 @@ pub(crate) async fn scopes_now(
     since: std::time::SystemTime,
 ) -> Result<Option<gatewright_core::Scopes>, gatewright_core::RecordsError> {
     use gatewright_core::Authenticator as _;
-    Ok(guard.principal_now(principal, since).await?.map(|now| now.scopes))
+    Ok(guard.principal_now(principal, since, None).await?.map(|now| now.scopes))
 }
 
 /// A private RSA key of 2048 bits, made for these tests.
