@@ -7,6 +7,7 @@
 #![forbid(unsafe_code)]
 
 mod advice;
+mod assets;
 mod filter;
 mod form;
 mod guard;
@@ -20,20 +21,12 @@ mod pages;
 mod state;
 mod text;
 
-use std::sync::{Arc, LazyLock};
+use std::sync::Arc;
 
-use axum::{
-    Router,
-    body::Body,
-    extract::DefaultBodyLimit,
-    middleware,
-    response::{IntoResponse, Redirect, Response},
-    routing::get,
-};
+use axum::{Router, extract::DefaultBodyLimit, middleware, response::Redirect, routing::get};
 use gatewright_codecall::CodeCall;
 use gatewright_core::Gateway;
 pub use history::{Entry, ExecutionHistory, MAX_CALLS};
-use http::{HeaderValue, StatusCode, header};
 pub use instances::SharedConsole;
 pub use operator::{CLIENT, OPERATOR};
 pub use state::ConfigurationView;
@@ -45,10 +38,6 @@ use tokio_util::sync::CancellationToken;
 const MAX_FORM: usize = 1 << 20;
 /// Pages that may receive live updates at the same time.
 const MAX_LIVE: usize = 32;
-
-/// The style sheet: that of every page, and what only the console has.
-static STYLE: LazyLock<String> =
-    LazyLock::new(|| [gatewright_pages::STYLE.text(), include_str!("assets/console.css")].concat());
 
 /// Options of the console.
 #[derive(Clone)]
@@ -145,21 +134,10 @@ impl Console {
             .route("/console/configuration", get(pages::configuration::show))
             .route("/console/approvals", get(pages::approvals::list).post(pages::approvals::decide))
             .route("/console/live", get(live::follow))
-            .route("/console/style.css", get(|| asset("text/css; charset=utf-8", &STYLE)))
-            .route(
-                "/console/script.js",
-                get(|| asset("text/javascript; charset=utf-8", include_str!("assets/console.js"))),
-            )
+            .merge(assets::routes())
             .fallback(pages::not_found)
             .with_state(self.state.clone())
             .layer(DefaultBodyLimit::max(MAX_FORM))
             .layer(middleware::from_fn_with_state(guard, guard::enforce))
     }
-}
-
-async fn asset(kind: &'static str, text: &'static str) -> Response {
-    let mut response = (StatusCode::OK, Body::from(text)).into_response();
-    response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static(kind));
-    response.headers_mut().insert(header::CACHE_CONTROL, HeaderValue::from_static("no-cache"));
-    response
 }

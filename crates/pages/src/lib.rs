@@ -21,7 +21,7 @@ const ICON: &str = "data:image/svg+xml,%3Csvg xmlns='http://www.w3.org/2000/svg'
 rx='6' fill='%231c6b48'/%3E%3Cpath d='M6.5 18.5v-6a5.5 5.5 0 0 1 11 0v6M12 7v11.5M6.5 13.5h11' fill='none' stroke='%23fff' \
 stroke-width='1.9' stroke-linecap='round'/%3E%3C/svg%3E";
 
-/// Text of an inline `style` or `script` element, which a policy allows by its hash.
+/// Text of a `style` or `script` element. A policy allows an inline one by its hash.
 pub struct Inline {
     text: &'static str,
     source: OnceLock<String>,
@@ -36,6 +36,11 @@ impl Inline {
     /// The text.
     pub fn text(&self) -> &'static str {
         self.text
+    }
+
+    /// A name of this text, for the address of a file that browsers keep: another text has another one.
+    pub fn version(&self) -> String {
+        Sha256::digest(self.text).iter().take(8).map(|byte| format!("{byte:02x}")).collect()
     }
 
     /// The source that allows it in a policy: `'sha256-…'` (CSP Level 3 §2.3.1).

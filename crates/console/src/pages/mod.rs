@@ -34,7 +34,7 @@ use gatewright_pages::{mark, metadata};
 use http::{HeaderValue, StatusCode, header};
 use maud::{DOCTYPE, Markup, html};
 
-use crate::{ConsoleState, guard, text};
+use crate::{ConsoleState, assets, guard, text};
 
 /// Items of the navigation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -81,8 +81,8 @@ pub(crate) fn page(
             head {
                 (metadata())
                 title { (text::line(title, 80)) " · " (text::line(&info.name, 60)) }
-                link rel="stylesheet" href="/console/style.css";
-                script src="/console/script.js" defer {}
+                link rel="stylesheet" href=(assets::style());
+                script src=(assets::script()) defer {}
             }
             body.console {
                 a.skip href="#content" { "Skip to content" }
@@ -103,6 +103,7 @@ pub(crate) fn page(
     };
     let mut response = (status, document.into_string()).into_response();
     response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static("text/html; charset=utf-8"));
+    response.headers_mut().insert(header::LINK, assets::preload());
     response
 }
 
