@@ -15,13 +15,14 @@ mod methods;
 mod reads;
 mod values;
 
+pub(crate) use ending::returned_statement;
 use oxc::{ast::ast::Program, semantic::Scoping};
 
 use crate::plan::PlanFacts;
 
 /// Collects the facts of a program without types. Its places are byte offsets in the text that was parsed.
 ///
-/// Also returns whether `callTool` is used for nothing but calls that are among the facts.
-pub(crate) fn collect(program: &Program<'_>, scoping: &Scoping) -> (PlanFacts, bool) {
-    collector::Collector::new(scoping, program.source_text).collect(program)
+/// At `unsaid` a `return` was put in. Also returns whether `callTool` is used for nothing but calls that are among the facts.
+pub(crate) fn collect(program: &Program<'_>, scoping: &Scoping, unsaid: Option<u32>) -> (PlanFacts, bool) {
+    collector::Collector::new(scoping, program.source_text, unsaid).collect(program)
 }

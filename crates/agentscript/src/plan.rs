@@ -22,9 +22,6 @@ pub struct PlanFacts {
     /// Reads of the results of these calls. Each refers to a call or to an earlier read.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub uses: Vec<ResultUse>,
-    /// Index of the call whose awaited result is the value of the last statement and is not returned.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub discarded: Option<u32>,
     /// Mistakes that need no knowledge of tools.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<Note>,
@@ -142,10 +139,8 @@ pub enum Mistake {
     ForEachAsync,
     /// A property is read from a promise.
     ReadFromPromise,
-    /// The last statement is a value and the script returns nothing.
+    /// The script returns nothing: the value of its last statement is its result, or, if a name is there, the constant that it declares last is not.
     NotReturned,
-    /// The last statement calls a function that returns a value, and the script returns nothing.
-    CallNotReturned,
     /// The script is a function, or declares functions, and calls none of them.
     FunctionNotCalled,
 }
@@ -172,10 +167,7 @@ impl Note {
                 format!("`{name}` is not returned, so the result is null; end the script with `return {name}`")
             }
             Mistake::NotReturned => {
-                "the value of the last line is not returned, so the result is null; write `return` in front of it".to_owned()
-            }
-            Mistake::CallNotReturned if name.is_empty() => {
-                "the value of this function is not returned, so the result is null; write `return await` in front of it".to_owned()
+                "the script has no `return`: the value of its last statement is the result; write `return` in front of it to say so".to_owned()
             }
             Mistake::FunctionNotCalled if name.is_empty() => {
                 "this function is never called, so nothing runs and the result is null; write its body alone, or `return await (async () => { … })()`".to_owned()
@@ -183,9 +175,6 @@ impl Note {
             Mistake::FunctionNotCalled => format!(
                 "`{name}` is never called, so nothing runs and the result is null; end the script with `return await {name}()`"
             ),
-            Mistake::CallNotReturned => {
-                format!("the value of `{name}()` is not returned, so the result is null; write `return await {name}()`")
-            }
         }
     }
 }

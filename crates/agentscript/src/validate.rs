@@ -4,11 +4,12 @@
 //! caller never reaches the engine.
 //!
 //! `characters` and `nesting` look at the text before the parser may, `parse` calls the parser, `types` removes types, `rules` holds the rules
-//! and their tables, `names` the names they know, `fold` finds out what a computed key spells, `growth` what ticks charge, `ticks` puts them in, `guards` what explains errors,
+//! and their tables, `ending` returns the value of the last statement, `names` the names they know, `fold` finds out what a computed key spells, `growth` what ticks charge, `ticks` puts them in, `guards` what explains errors,
 //! `adapt` gives the tree the form in which it is printed, `slashes` knows what the engine misreads and `scopes` which variables it binds wrongly, `print` writes the text that runs and `verify` reads it again.
 
 mod adapt;
 mod characters;
+mod ending;
 mod fold;
 mod growth;
 mod guards;
@@ -116,6 +117,7 @@ fn tree<'a>(
 /// Reports the first broken rule, then the first early error; else adds the ticks and prints.
 fn check(arena: &Allocator, text: &str, policy: &ScriptPolicy) -> Result<Script, Rejection> {
     let parse::Parsed { mut program, scoping, semantic, .. } = tree(arena, text, policy)?;
+    let unsaid = ending::return_last(arena, &mut program);
     let walked = walk::walk(&program, &scoping, policy);
     if let Some(violation) = walked.violation.or_else(|| too_many_names(&scoping)) {
         return Err(violation.at(text));
@@ -123,7 +125,7 @@ fn check(arena: &Allocator, text: &str, policy: &ScriptPolicy) -> Result<Script,
     if let Some(error) = semantic {
         return Err(parse::rejection(text, &error));
     }
-    let (plan, names_every_tool) = facts::collect(&program, &scoping);
+    let (plan, names_every_tool) = facts::collect(&program, &scoping, unsaid);
     let split = scopes::find(&program, &scoping);
     if let Some(at) = split.parameter {
         return Err(Rejection::SyntaxError { message: SPLIT.to_owned(), location: locate(text, at) });

@@ -72,6 +72,8 @@ pub(super) struct Collector<'s> {
     pub(super) catches: bool,
     /// A `return` with a value stands outside all functions.
     pub(super) returns: bool,
+    /// Place of the `return` that was put in for a script without one.
+    unsaid: Option<u32>,
     /// The function that the last call was one of, if it is the script's own.
     pub(super) called: Option<Rc<Function>>,
     /// Bytes left for names and inputs.
@@ -81,8 +83,9 @@ pub(super) struct Collector<'s> {
 }
 
 impl<'s> Collector<'s> {
-    pub(super) fn new(scoping: &'s Scoping, text: &str) -> Self {
+    pub(super) fn new(scoping: &'s Scoping, text: &str, unsaid: Option<u32>) -> Self {
         Self {
+            unsaid,
             scoping,
             source: Source::of(text, scoping),
             known: HashMap::new(),
@@ -101,8 +104,7 @@ impl<'s> Collector<'s> {
     }
 
     pub(super) fn collect(mut self, program: &Program<'_>) -> (PlanFacts, bool) {
-        let last = self.body(&program.body);
-        let discarded = if self.returns { None } else { last.and_then(|last| self.ending(last)) };
+        self.statements(&program.body, |collector, statement| collector.visit_statement(statement));
         if let Some((at, name)) = only_function(program) {
             self.note(at, Mistake::FunctionNotCalled, name);
         }
@@ -122,31 +124,9 @@ impl<'s> Collector<'s> {
         let facts = PlanFacts {
             calls: self.calls.into_iter().map(ends_run).collect(),
             uses: self.reads.finish(),
-            discarded,
             notes,
         };
         (facts, self.named.len() == uses)
-    }
-
-    /// Walks the statements of the script. Returns the last one that is reached, with its value.
-    fn body<'p, 'a>(&mut self, statements: &'p [Statement<'a>]) -> Option<(&'p Expression<'a>, Known)> {
-        let mut last = None;
-        self.statements(statements, |collector, statement| {
-            last = match statement {
-                Statement::ExpressionStatement(it) => {
-                    Some((&it.expression, collector.expression_statement(&it.expression)))
-                }
-                Statement::FunctionDeclaration(_) | Statement::EmptyStatement(_) => {
-                    collector.visit_statement(statement);
-                    last.take()
-                }
-                statement => {
-                    collector.visit_statement(statement);
-                    None
-                }
-            };
-        });
-        last
     }
 
     /// Walks statements up to one that ends their block, and the functions declared behind it.
@@ -463,13 +443,19 @@ impl<'a> VisitJs<'a> for Collector<'_> {
 
     fn visit_return_statement(&mut self, it: &ReturnStatement<'a>) {
         let Some(argument) = &it.argument else { return };
+        self.called = None;
         let value = if self.frames.is_empty() { self.ending_value(argument) } else { self.value(argument) };
         match self.frames.last_mut() {
             Some(frame) => {
                 frame.returned.push(value);
                 frame.returns = true;
             }
-            None => self.returns = true,
+            None => {
+                self.returns = true;
+                if self.unsaid == Some(it.span.start) {
+                    self.returned_unsaid(it.span.start, argument);
+                }
+            }
         }
     }
 

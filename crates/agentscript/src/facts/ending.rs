@@ -1,54 +1,74 @@
-//! The end of a script that returns nothing, and statements that start work and leave it.
+//! The end of a script, and statements that start work and leave it.
 
 use oxc::{
-    ast::ast::{Expression, UnaryOperator},
-    span::GetSpan,
+    ast::ast::{
+        ArrowFunctionExpression, CallExpression, Expression, Function, Program, ReturnStatement, Statement,
+        UnaryOperator,
+    },
+    ast_visit::VisitJs,
+    semantic::ScopeFlags,
 };
 
-use super::{collector::Collector, known::Known};
-use crate::plan::{Mistake, Origin};
+use super::collector::Collector;
+use crate::plan::Mistake;
+
+/// Methods that are called for their value.
+const FOR_THEIR_VALUE: [&str; 18] = [
+    "all",
+    "allSettled",
+    "any",
+    "catch",
+    "entries",
+    "filter",
+    "finally",
+    "find",
+    "flat",
+    "flatMap",
+    "fromEntries",
+    "join",
+    "keys",
+    "map",
+    "reduce",
+    "slice",
+    "stringify",
+    "then",
+];
+/// A function of scripts that is called for its effect.
+const PROGRESS: &str = "progress";
+
+/// Returns the index of the statement whose value is the result of a script that returns nothing: the last one, if it is an expression that is there for its value, or a
+/// call whose end has to be waited for.
+pub(crate) fn returned_statement(program: &Program<'_>) -> Option<usize> {
+    let is_passed_over =
+        |it: &Statement<'_>| matches!(it, Statement::FunctionDeclaration(_) | Statement::EmptyStatement(_));
+    let last = program.body.iter().rposition(|it| !is_passed_over(it))?;
+    let Statement::ExpressionStatement(it) = &program.body[last] else { return None };
+    let is_meant = is_value(&it.expression) || is_waited_for(&it.expression);
+    (is_meant && !returns(program)).then_some(last)
+}
+
+/// Tests for a `return` with a value outside of all functions.
+fn returns(program: &Program<'_>) -> bool {
+    struct Returns(bool);
+    impl<'a> VisitJs<'a> for Returns {
+        fn visit_return_statement(&mut self, it: &ReturnStatement<'a>) {
+            self.0 |= it.argument.is_some();
+        }
+        fn visit_function(&mut self, _: &Function<'a>, _: ScopeFlags) {}
+        fn visit_arrow_function_expression(&mut self, _: &ArrowFunctionExpression<'a>) {}
+    }
+    let mut found = Returns(false);
+    found.visit_program(program);
+    found.0
+}
 
 impl Collector<'_> {
-    /// Looks for a value that the last statement throws away. Returns the call whose result it is.
-    pub(super) fn ending(&mut self, (last, value): (&Expression<'_>, Known)) -> Option<u32> {
-        let (at, last) = (last.span().start, last.without_parentheses());
-        if let Expression::AwaitExpression(it) = last {
-            return match value {
-                Known::Result(Origin::Call(call)) if self.called.is_none() && is_call(&it.argument) => {
-                    Some(call)
-                }
-                _ => {
-                    self.unreturned_call(at, &it.argument);
-                    None
-                }
-            };
-        }
-        if last.is_function() {
+    /// Reports that the value of the last statement, `it`, was returned although the script does not say so.
+    pub(super) fn returned_unsaid(&mut self, at: u32, it: &Expression<'_>) {
+        if it.without_parentheses().is_function() {
             self.note(at, Mistake::FunctionNotCalled, "");
-        } else if is_value(last) {
+        } else if is_value(it) || self.called.as_ref().is_some_and(|function| function.returns) {
             self.note(at, Mistake::NotReturned, "");
-        } else if matches!(value, Known::Promise(_)) {
-            // Reported already where it calls tools: it is not awaited.
-        } else {
-            self.unreturned_call(at, last);
-        }
-        None
-    }
-
-    /// Reports a call of a function of the script that returns a value.
-    fn unreturned_call(&mut self, at: u32, it: &Expression<'_>) {
-        let Expression::CallExpression(call) = it.without_parentheses() else { return };
-        // A function that takes something is called for its effect as well.
-        if !call.arguments.is_empty() {
-            return;
-        }
-        let name = match call.callee.without_parentheses() {
-            Expression::Identifier(it) => it.name.as_str(),
-            Expression::ArrowFunctionExpression(_) | Expression::FunctionExpression(_) => "",
-            _ => return,
-        };
-        if self.called.as_ref().is_some_and(|function| function.returns && function.calls_tools) {
-            self.note(at, Mistake::CallNotReturned, name);
         }
     }
 
@@ -60,11 +80,19 @@ impl Collector<'_> {
     }
 }
 
-fn is_call(it: &Expression<'_>) -> bool {
-    matches!(it.without_parentheses(), Expression::CallExpression(_))
+/// Tests for a call of a function of the script or of the host, or of a promise's method.
+fn is_waited_for(it: &Expression<'_>) -> bool {
+    match it.without_parentheses() {
+        Expression::AwaitExpression(it) => is_waited_for(&it.argument) || is_value(&it.argument),
+        Expression::CallExpression(it) => match it.callee.without_parentheses() {
+            Expression::Identifier(name) => name.name != PROGRESS,
+            callee => callee.is_function(),
+        },
+        _ => false,
+    }
 }
 
-/// Tests for an expression without an effect: it is there for its value.
+/// Tests for an expression without an effect of its own: it is there for its value.
 fn is_value(it: &Expression<'_>) -> bool {
     match it.without_parentheses() {
         Expression::Identifier(_)
@@ -75,19 +103,24 @@ fn is_value(it: &Expression<'_>) -> bool {
         | Expression::TemplateLiteral(_)
         | Expression::StringLiteral(_)
         | Expression::NumericLiteral(_)
+        | Expression::ArrowFunctionExpression(_)
+        | Expression::FunctionExpression(_)
         | Expression::BinaryExpression(_) => true,
         Expression::UnaryExpression(it) => {
             !matches!(it.operator, UnaryOperator::Delete | UnaryOperator::Void)
         }
         Expression::ConditionalExpression(it) => is_value(&it.consequent) && is_value(&it.alternate),
         Expression::LogicalExpression(it) => is_value(&it.right),
-        Expression::CallExpression(it) => match it.callee.without_parentheses() {
-            Expression::StaticMemberExpression(callee) => {
-                callee.property.name == "stringify"
-                    && matches!(&callee.object, Expression::Identifier(object) if object.name == "JSON")
-            }
-            _ => false,
-        },
+        Expression::CallExpression(it) => has_value(it),
+        _ => false,
+    }
+}
+
+fn has_value(it: &CallExpression<'_>) -> bool {
+    match it.callee.without_parentheses() {
+        Expression::StaticMemberExpression(callee) => {
+            FOR_THEIR_VALUE.contains(&callee.property.name.as_str())
+        }
         _ => false,
     }
 }

@@ -471,7 +471,8 @@ mod tests {
         assert!(received(&[(Plan, "", &facts), done]).result.is_ok());
         let long = "x".repeat(PLAN_BYTES + 1);
         let deep = "[".repeat(1_000);
-        let negative = r#"{"calls":[],"uses":[{"of":{"Use":-1},"part":"Item","at":0,"tentative":false}],"discarded":null,"notes":[]}"#;
+        let negative =
+            r#"{"calls":[],"uses":[{"of":{"Use":-1},"part":"Item","at":0,"tentative":false}],"notes":[]}"#;
         for (frames, class) in [
             (vec![(Plan, "", facts.as_str()), (Plan, "", facts.as_str()), done], "MESSAGE_INVALID"),
             (vec![(Call, "a", "{}"), (Plan, "", facts.as_str()), done], "MESSAGE_INVALID"),
@@ -487,7 +488,7 @@ mod tests {
 
     #[test]
     fn places_outside_the_script_are_those_of_its_end() {
-        let facts = r#"{"calls":[],"uses":[],"discarded":null,"notes":[{"at":4294967295,"mistake":"not_awaited","name":""}]}"#;
+        let facts = r#"{"calls":[],"uses":[],"notes":[{"at":4294967295,"mistake":"not_awaited","name":""}]}"#;
         let outcome = received(&[(MessageKind::Plan, "", facts), (MessageKind::Done, r#"{"Ok":null}"#, "1")]);
         assert_eq!((outcome.warnings[0].location.line, outcome.warnings[0].location.column), (1, 1));
     }

@@ -61,18 +61,19 @@ static OWN: LazyLock<Vec<String>> = LazyLock::new(|| {
     texts.filter(|path| path.len() > 1).collect()
 });
 
-/// The text with every path replaced that is not `known`, if it has any.
-pub(super) fn without_paths(text: &str, known: &dyn Fn(&str) -> bool) -> Option<String> {
+/// The text with every path replaced up to where it is `known`, if it has any that is not known from its start.
+pub(super) fn without_paths(text: &str, known: &dyn Fn(&str) -> Option<usize>) -> Option<String> {
     let (mut out, mut done, mut at) = (String::new(), 0, 0);
     while let Some(start) = text[at..].find(|c| !ends_word(c)).map(|len| at + len) {
         let word = Word::at(text, start);
         at = word.stop;
         if let Some((start, end)) = word.path() {
             at = at.max(end);
-            if !known(&text[start..end]) {
+            let tail = known(&text[start..end]).filter(|tail| text[start..end].is_char_boundary(*tail));
+            if tail != Some(0) {
                 out.push_str(&text[done..start]);
                 out.push_str(PATH);
-                done = end;
+                done = tail.map_or(end, |tail| start + tail);
             }
         }
     }

@@ -296,7 +296,12 @@ fn forgotten_awaits_and_returns_are_noted_with_their_place() {
     for (script, mistake, name) in [
         ("callTool('a:b', {}); return 1", Mistake::NotAwaited, ""),
         ("callTool(codecallContext.t, {}).then((r) => console.log(r)); return 1", Mistake::NotAwaited, ""),
-        ("async function main() { return await callTool('a:b', {}) }\nmain();", Mistake::NotAwaited, "main"),
+        (
+            "async function main() { return await callTool('a:b', {}) }\nmain(); return 1",
+            Mistake::NotAwaited,
+            "main",
+        ),
+        ("async function main() { return await callTool('a:b', {}) }\nmain();", Mistake::NotReturned, ""),
         ("[1].forEach(async (id) => { await callTool('a:b', { id }) }); return 1", Mistake::ForEachAsync, ""),
         ("const r = callTool('a:b', {}); return r.items", Mistake::ReadFromPromise, "items"),
         ("const { items } = callTool('a:b', {}); return items", Mistake::ReadFromPromise, "items"),
@@ -304,16 +309,17 @@ fn forgotten_awaits_and_returns_are_noted_with_their_place() {
         ("const n = 1; ({ n })", Mistake::NotReturned, ""),
         (
             "async function main() { return await callTool('a:b', {}) }\nawait main();",
-            Mistake::CallNotReturned,
-            "main",
+            Mistake::NotReturned,
+            "",
         ),
-        ("await (async () => { return await callTool('a:b', {}) })()", Mistake::CallNotReturned, ""),
-        ("(async () => { await callTool('a:b', {}) })()", Mistake::NotAwaited, ""),
+        ("await (async () => { return await callTool('a:b', {}) })()", Mistake::NotReturned, ""),
+        ("(async () => { await callTool('a:b', {}) })(); return 1", Mistake::NotAwaited, ""),
         ("readResource('a://b'); return 1", Mistake::NotAwaited, ""),
         ("getPrompt('a'); return 1", Mistake::NotAwaited, ""),
         ("const r = readResource('a://b'); return r.contents", Mistake::ReadFromPromise, "contents"),
-        ("async () => { return await callTool('a:b', {}) }", Mistake::FunctionNotCalled, ""),
-        ("(async function () { return await callTool('a:b', {}) })", Mistake::FunctionNotCalled, ""),
+        ("async (n) => { return await callTool('a:b', { n }) }", Mistake::FunctionNotCalled, ""),
+        ("(async function (n) { return await callTool('a:b', { n }) })", Mistake::FunctionNotCalled, ""),
+        ("async () => { return await callTool('a:b', {}) }", Mistake::NotReturned, ""),
         ("async function main() { return await callTool('a:b', {}) }", Mistake::FunctionNotCalled, "main"),
         ("const users = await callTool('a:b', {})", Mistake::NotReturned, "users"),
     ] {
@@ -324,23 +330,14 @@ fn forgotten_awaits_and_returns_are_noted_with_their_place() {
 }
 
 #[test]
-fn the_result_of_a_last_call_that_is_not_returned_is_known() {
-    assert_eq!(facts("await callTool('a:b', {})").discarded, Some(0));
-    assert_eq!(facts("const x = await callTool('a:b', {}); await callTool('a:c', {});").discarded, Some(1));
-    for script in [
-        "return await callTool('a:b', {})",
-        "const x = await callTool('a:b', {}); console.log(x)",
-        "if (codecallContext.x) return 1; await callTool('a:b', {})",
-    ] {
-        assert_eq!(facts(script).discarded, None, "{script}");
-    }
-}
-
-#[test]
 fn ordinary_statements_are_no_mistakes() {
     for script in [
         "const out = []; out.push(1); return out",
         "console.log('x')",
+        "await callTool('a:b', {})",
+        "callTool('a:b', {})",
+        "(async () => { await callTool('a:b', {}) })()",
+        "async function main() { await callTool('a:b', {}) }\nmain();",
         "const p = callTool('a:b', {}); const q = callTool('a:c', {}); return [await p, await q]",
         "const jobs = [1, 2].map((id) => callTool('a:b', { id })); return await Promise.all(jobs)",
         "const f = async () => { await callTool('a:b', {}) }; await f()",
@@ -388,7 +385,7 @@ fn the_facts_of_a_hostile_script_are_bounded() {
 #[test]
 fn no_script_of_the_corpus_is_noted_without_a_mistake() {
     let mut noted = Vec::new();
-    for case in cases::all() {
+    for case in cases::all().into_iter().filter(|case| !case.name.starts_with("last_statement/")) {
         let policy = ScriptPolicy::new(case.preset);
         let limits = Limits::preset(case.preset);
         let Ok(script) = ScriptSource::new(&case.script).validate(&policy, &limits) else { continue };
@@ -406,7 +403,8 @@ fn no_script_of_the_corpus_is_noted_without_a_mistake() {
         "results/red_team/result getter calls tool",
         "tool_arguments/red_team/args getter reenters",
     ];
-    let expected = left_alone.map(|name| (name.to_owned(), Mistake::NotAwaited));
+    let mut expected = left_alone.map(|name| (name.to_owned(), Mistake::NotAwaited)).to_vec();
+    expected.insert(1, ("async_floods/chains/two that wake each other".to_owned(), Mistake::NotReturned));
     assert_eq!(noted, expected);
 }
 

@@ -118,7 +118,7 @@ fn places_at_run_time_are_those_of_the_callers_text() {
     let typed = "type A = {\n  b: string }\nlet ü: A = '😀';   f<A>(ü as A);\r\n  g(ü!)";
     assert_eq!(place(typed, "f(ü)"), (3, 19));
     assert_eq!(place(typed, "g(ü)"), (4, 3));
-    assert_eq!(place(typed, "ü);\ng"), (3, 24));
+    assert_eq!(place(typed, "ü);\nreturn g"), (3, 24));
 }
 
 /// The text that runs, with one space for each gap.
@@ -138,8 +138,8 @@ fn every_loop_and_function_counts_its_turns() {
         ("do b(); while (a)", "do { __ag_tick(); b(); } while (a);"),
         ("for (;;) for (;;) x;", "for (;;) { __ag_tick(); for (;;) { __ag_tick(); x; } }"),
         ("for (;;);", "for (;;) { __ag_tick(); ; }"),
-        ("f(a => ({ b: a }))", "f((a) => (__ag_tick(), { b: a }));"),
-        ("f(a => b => a)", "f((a) => (__ag_tick(), (b) => (__ag_tick(), a)));"),
+        ("f(a => ({ b: a }))", "return f((a) => (__ag_tick(), { b: a }));"),
+        ("f(a => b => a)", "return f((a) => (__ag_tick(), (b) => (__ag_tick(), a)));"),
         ("while (a) f = b => b", "while (a) { __ag_tick(); f = (b) => (__ag_tick(), b); }"),
         ("function f() {}", "function f() { __ag_tick(); }"),
         ("function f() { 'use strict'; a }", "function f() { __ag_tick(); a; }"),
@@ -239,7 +239,7 @@ fn types_are_left_out_of_what_runs() {
             "class A { f; }",
         ),
         ("try { a() } catch (e: unknown) { b<T>(e) }", "try { a(); } catch (e) { b(e); }"),
-        ("a as B\n(c)", "a; c;"),
+        ("a as B\n(c)", "a; return c;"),
         ("declare const x: number\nreturn 1", "; return 1;"),
         (
             "declare function f(): void\nfunction g(a: b): c\nfunction g(a) {}",
@@ -252,7 +252,7 @@ fn types_are_left_out_of_what_runs() {
             "for (a as any of b) c; for (d! in e);",
             "for (a of b) { __ag_tick(); c; } for (d in e) { __ag_tick(); ; }",
         ),
-        ("new A<B>(c); f<D>`e`; g<H>;", "new A(c); f(__ag_parts`e`); g;"),
+        ("new A<B>(c); f<D>`e`; g<H>;", "new A(c); f(__ag_parts`e`); return g;"),
     ] {
         if printed(typed) != plain {
             wrong.push(format!("{typed}\n    printed  {}\n    expected {plain}", printed(typed)));

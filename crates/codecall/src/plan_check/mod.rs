@@ -154,7 +154,6 @@ pub(crate) fn judge(facts: &PlanFacts, tools: &Tools, is_rehearsal: bool) -> Pla
             _ => verdict.warnings.push(warning),
         }
     }
-    verdict.warnings.extend(discarded(facts, tools));
     make_printable(&mut verdict.warnings);
     if let Some(refusal) = &mut verdict.refusal {
         refusal.message = words::printable(&refusal.message);
@@ -201,19 +200,6 @@ fn unknown_tool(call: &CallSite, failure: &ToolFailure, is_certain: bool) -> Pro
 
 fn only_reads(tool: &ToolEntry) -> bool {
     tool.tool.annotations.as_ref().is_some_and(|hints| hints.read_only_hint == Some(true))
-}
-
-/// A last call whose result nobody sees. Tools that change something may be called for that alone.
-fn discarded(facts: &PlanFacts, tools: &Tools) -> Option<PlanWarning> {
-    let call = facts.calls.get(facts.discarded? as usize)?;
-    let Some(Named::Tool { entry, .. }) = tools.get(&call.name) else { return None };
-    only_reads(entry).then(|| PlanWarning {
-        at: call.at,
-        message: format!(
-            "the result of `{}` is not returned, so the result of the plan is null; write `return await callTool(…)`",
-            words::display_name(&call.name)
-        ),
-    })
 }
 
 /// `TOOL_NOT_FOUND` is for the check to report; other failures of the lookup are left to the call.

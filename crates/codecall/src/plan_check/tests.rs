@@ -461,13 +461,6 @@ async fn observed_shapes_are_spoken_of_as_observed() {
 }
 
 #[tokio::test]
-async fn a_last_call_that_only_reads_is_noted_when_its_result_is_not_returned() {
-    let found = warnings("await callTool('a:list', {})").await;
-    assert!(found.len() == 1 && found[0].1.contains("is not returned"), "{found:?}");
-    assert_eq!(warnings("await callTool('a:free', {})").await, []);
-}
-
-#[tokio::test]
 async fn generated_examples_are_neither_refused_nor_warned_of() {
     let entries = fixtures().await;
     let mut checked = 0;
@@ -518,7 +511,6 @@ async fn facts_that_a_worker_invents_are_survived() {
             read(Origin::Use(u32::MAX), "e"),
             read(Origin::Call(0), &"\u{1b}`x".repeat(10_000)),
         ],
-        discarded: Some(u32::MAX),
         notes: Vec::new(),
     };
     let verdict = judge(&facts, &named(&entries, &facts), false);
