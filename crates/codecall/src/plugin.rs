@@ -16,7 +16,7 @@ use gatewright_core::{
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
-use crate::{CodeCall, Mode, meta_tools, tool_result::answer};
+use crate::{CodeCall, Mode, meta_tools, search::parameters, tool_result::answer};
 
 impl CodeCall {
     async fn call(
@@ -57,7 +57,9 @@ impl CodeCall {
     {
         let schemas = self.schemas.clone();
         off_thread(bulk(&arguments), move || {
-            schemas[at].check(&arguments)?;
+            let schema = &schemas[at];
+            let teach = |why| format!("{why}; parameters: {}", parameters(schema.source()));
+            schema.check(&arguments).map_err(teach)?;
             serde_json::from_value(arguments).map_err(|error| error.to_string())
         })
         .await

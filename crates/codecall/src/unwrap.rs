@@ -65,7 +65,7 @@ impl Failure {
     /// The failure of a call of `tool`: one of its input names the tool's parameters.
     pub(crate) fn with_parameters_of(mut self, tool: &ToolEntry) -> Self {
         if self.has_bad_input {
-            let parameters = parameters(tool).replace(misleads, "\u{fffd}");
+            let parameters = parameters(tool.input_schema()).replace(misleads, "\u{fffd}");
             self.message += "; parameters: ";
             self.message += if parameters.is_empty() { "none" } else { &parameters };
         }

@@ -1,6 +1,6 @@
 //! A tool as a result of a search shows it: what tells it apart, on one line.
 
-use gatewright_core::{Caller, ToolEntry};
+use gatewright_core::{Caller, ToolEntry, rmcp::model::JsonObject};
 use serde_json::{Value, json};
 
 use crate::{
@@ -51,7 +51,7 @@ pub(super) fn hits<'t>(
                     hit["result"] = result.into();
                 }
             }
-            None => hit["parameters"] = parameters(tool).into(),
+            None => hit["parameters"] = parameters(tool.input_schema()).into(),
         }
         hit["score"] = score.into();
         if hints::is_destructive(tool) {
@@ -85,8 +85,7 @@ fn described(tool: &ToolEntry, most: usize) -> String {
 }
 
 /// The names of the tool's parameters, the required ones first, the others with `?`.
-pub(crate) fn parameters(tool: &ToolEntry) -> String {
-    let schema = tool.input_schema();
+pub(crate) fn parameters(schema: &JsonObject) -> String {
     let required = schema.get("required").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
     let required = || required.iter().filter_map(Value::as_str).take(MOST);
     let known = schema.get("properties").and_then(Value::as_object);
