@@ -83,7 +83,7 @@ impl ScriptHost {
                     .map_err(|error| self.failure(codes::TOOL_EXECUTION_ERROR, &error.to_string()))
             }
             Ok(Reply::Waits(waits)) => Ok(waits),
-            Err(failure) => Err(self.tool_failure(&name, failure, sent).await),
+            Err(failure) => Err(self.tool_failure(&name, failure, sent, None).await),
         }
     }
 

@@ -151,7 +151,9 @@ impl ScriptHost {
                 match self.sign_in(&call).await {
                     Ok(Some(waits)) => return Ok(waits),
                     Ok(None) => self.tool(&call.name).await?,
-                    Err(why) => return Err(self.tool_failure(&call.name, why, SentTexts::default()).await),
+                    Err(why) => {
+                        return Err(self.tool_failure(&call.name, why, SentTexts::default(), None).await);
+                    }
                 }
             }
             found => found?,
@@ -196,7 +198,9 @@ impl ScriptHost {
         }
         match answer {
             Ok(answer) => Ok(answer),
-            Err(failure) => Err(self.tool_failure(&call.name, failure.with_parameters_of(&tool), sent).await),
+            Err(failure) => Err(self
+                .tool_failure(&call.name, failure.with_parameters_of(&tool), sent, Some(&**tool.app()))
+                .await),
         }
     }
 
@@ -301,7 +305,9 @@ impl ScriptHost {
         let reaches = |tool: &ToolEntry| self.mode.in_code(tool);
         let tool = match self.invoker.find_among(name, &self.caller, reaches).await {
             Ok(tool) => tool,
-            Err(error) => return Err(self.tool_failure(name, error.into(), SentTexts::default()).await),
+            Err(error) => {
+                return Err(self.tool_failure(name, error.into(), SentTexts::default(), None).await);
+            }
         };
         if !self.mode.in_code(&tool) {
             let why = format!("tool `{name}` is not enabled in code mode");
@@ -358,9 +364,10 @@ impl ScriptHost {
         name: &str,
         failure: Failure,
         mut sent: SentTexts,
+        app: Option<&dyn App>,
     ) -> ToolFailure {
         let (peer, own) = (&self.context.peer, &self.own_paths);
-        sent.add_roots(self.sanitizer, &failure.message, &self.caller, peer, own).await;
+        sent.add_roots(self.sanitizer, &failure.message, &self.caller, peer, own, app).await;
         let mut seen = self.failure_knowing(&failure.code, &failure.message, &sent);
         self.failed.lock().unwrap_or_else(PoisonError::into_inner).extend(&sent);
         seen.retry_after_seconds = failure.retry_after_seconds;

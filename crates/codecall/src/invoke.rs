@@ -81,7 +81,7 @@ impl CodeCall {
             ToolValue::Failed(failure) => {
                 let failure = failure.with_parameters_of(&tool);
                 let (sanitizer, own) = (self.settings().sanitizer, self.own_paths());
-                sent.add_roots(sanitizer, &failure.message, caller, &peer, &own).await;
+                sent.add_roots(sanitizer, &failure.message, caller, &peer, &own, Some(&**tool.app())).await;
                 finish.reply(self.invoke_error(&failure, &sent), blocks).into()
             }
         }

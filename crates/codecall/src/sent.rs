@@ -4,23 +4,28 @@ use std::{cell::Cell, sync::Arc};
 
 use gatewright_agentscript::Sanitizer;
 use gatewright_core::{
-    Caller, OwnPaths, Roots,
+    App, Caller, OwnPaths, Roots,
     rmcp::{RoleServer, model::JsonObject, service::Peer},
 };
 use serde_json::Value;
 
-/// The beginnings of texts that may have paths in them, one a line, with plain separators; and the roots of the client.
+/// The beginnings of texts that may have paths in them, one a line, with plain separators; the roots of the client, and the folders of the app that was called.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct SentTexts {
     texts: String,
     roots: Arc<Roots>,
+    folders: Arc<Roots>,
 }
 
 /// Bytes that are kept in all, and of one text.
 const MOST_BYTES: usize = 64 * 1024;
 const MOST_TEXT_BYTES: usize = 32 * 1024;
+/// Longest text that is taken for the name of a file.
+const MOST_NAME_BYTES: usize = 128;
 /// Values of an input that are looked at.
 const MOST_VALUES: usize = 2_000;
+/// Last parts of a path that are looked for alone.
+const MOST_TAIL: usize = 4;
 /// Paths of one message that are looked for; those behind are replaced.
 const MOST_PATHS: usize = 20;
 const SEPARATORS: [char; 2] = ['/', '\\'];
@@ -37,8 +42,9 @@ impl SentTexts {
     pub(crate) fn add(&mut self, text: &str) {
         let room = MOST_BYTES.saturating_sub(self.texts.len()).min(MOST_TEXT_BYTES);
         let text = &text[..text.floor_char_boundary(room)];
-        if text.contains(SEPARATORS) {
-            self.texts += &plain(text);
+        let is_name = text.len() <= MOST_NAME_BYTES && !text.contains(char::is_whitespace);
+        if !text.is_empty() && (is_name || text.contains(SEPARATORS)) {
+            self.texts += &plain(text.strip_prefix("./").unwrap_or(text));
             self.texts.push('\n');
         }
     }
@@ -74,9 +80,13 @@ impl SentTexts {
         if self.roots != other.roots && *other.roots != Roots::default() {
             self.roots = other.roots.clone();
         }
+        if *other.folders != Roots::default() {
+            self.folders = other.folders.clone();
+        }
     }
 
-    /// Adds the roots of the client of `caller`, which is asked for them if `message` may have a path that they matter for.
+    /// Adds the folders of `app`, which was called, and the roots of the client of `caller`, which is asked for them, if `message` may have a path that they
+    /// matter for.
     pub(crate) async fn add_roots(
         &mut self,
         sanitizer: Sanitizer,
@@ -84,10 +94,23 @@ impl SentTexts {
         caller: &Caller,
         peer: &Peer<RoleServer>,
         own: &OwnPaths,
+        app: Option<&dyn App>,
     ) {
         if sanitizer.remove_file_paths && message.contains(SEPARATORS) {
             self.roots = caller.roots(peer, own).await;
+            self.folders =
+                Arc::new(app.map_or_else(Roots::default, |app| Roots::of_paths(&app.folders(), own)));
         }
+    }
+
+    /// The place of the separator in `path` behind which it ends as a whole text does: one that a server made absolute.
+    fn tail(&self, path: &str) -> Option<usize> {
+        let starts = path.rmatch_indices(SEPARATORS).take(MOST_TAIL).map(|(at, _)| at);
+        let is_text = |at: &usize| {
+            let tail = path[at + 1..].trim_end_matches(SEPARATORS);
+            !tail.is_empty() && self.texts.lines().any(|text| text.trim_end_matches(SEPARATORS) == tail)
+        };
+        starts.filter(is_text).last()
     }
 
     /// Tests for a path that stands in the texts, whole or as the beginning of a longer one.
@@ -112,11 +135,15 @@ fn plain(text: &str) -> String {
 pub(crate) fn clean(sanitizer: Sanitizer, message: &str, sent: &SentTexts) -> String {
     let left = Cell::new(MOST_PATHS);
     let knows = |path: &str| {
-        let Some(fewer) = left.get().checked_sub(1) else { return false };
-        left.set(fewer);
-        let path = plain(path.strip_prefix("file://").unwrap_or(path));
-        let path = path.trim_end_matches(SEPARATORS);
-        !path.is_empty() && (sent.has(path) || sent.roots.contain(path))
+        left.set(left.get().checked_sub(1)?);
+        let whole = plain(path.strip_prefix("file://").unwrap_or(path));
+        let whole = whole.trim_end_matches(SEPARATORS);
+        match !whole.is_empty()
+            && (sent.has(whole) || sent.roots.contain(whole) || sent.folders.contain(whole))
+        {
+            true => Some(0),
+            false => sent.tail(path),
+        }
     };
     sanitizer.text_knowing(message, &knows).into_owned()
 }
@@ -155,6 +182,20 @@ mod tests {
     }
 
     #[test]
+    fn of_a_path_that_a_server_made_absolute_the_part_stays_that_was_sent() {
+        let input = json!({"repo_path": "repo", "file": "./docs/a b.md", "label": "ann"});
+        let sent = SentTexts::of_input(input.as_object().unwrap());
+        for (message, expected) in [
+            ("/work/x/repo", "[path]/repo"),
+            ("no such file: '/srv/files/docs/a b.md'", "no such file: '[path]/docs/a b.md'"),
+            ("/srv/docs/b.md, /srv/myrepo and /srv/repo/x", "[path], [path] and [path]"),
+            ("/home/ann/secret", "[path]"),
+        ] {
+            assert_eq!(cleaned(&sent, message), expected);
+        }
+    }
+
+    #[test]
     fn paths_below_the_roots_of_the_client_stay() {
         let own =
             OwnPaths { home: Some("/root/ann".to_owned()), others: vec!["/data/gateway.yaml".to_owned()] };
@@ -179,6 +220,16 @@ mod tests {
         ] {
             assert_eq!(cleaned(&of(root), message), expected, "{root}");
         }
+        let of_app = Roots::of_paths(&["/data/100%".to_owned(), "/root/ann/files".to_owned()], &own);
+        let sent = SentTexts { folders: Arc::new(of_app), ..SentTexts::default() };
+        assert_eq!(
+            cleaned(&sent, "/etc/passwd not in /data/100%, /data/gateway.yaml"),
+            "[path] not in /data/100%, [path]"
+        );
+        assert_eq!(
+            cleaned(&sent, "no /root/ann/files/x, no /root/ann/.ssh/x"),
+            "no /root/ann/files/x, no [path]"
+        );
         let mut both = SentTexts::default();
         both.extend(&of("file:///data"));
         both.extend(&SentTexts::default());

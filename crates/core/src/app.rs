@@ -99,6 +99,12 @@ pub trait App: Send + Sync + 'static {
         None
     }
 
+    /// Absolute folders that its configuration gives it to work in, such as those on a server's command line. Errors of its calls may name what is
+    /// in them.
+    fn folders(&self) -> Vec<String> {
+        Vec::new()
+    }
+
     /// Hears of changes from now on.
     fn events(&self) -> broadcast::Receiver<AppEvent>;
 

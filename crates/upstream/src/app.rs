@@ -166,6 +166,12 @@ impl App for UpstreamApp {
         Some(if by_url { NetworkTransport::Tcp } else { NetworkTransport::Pipe })
     }
 
+    fn folders(&self) -> Vec<String> {
+        let value = |arg: &String| arg.split_once('=').map_or(&**arg, |(_, value)| value).to_owned();
+        let is_absolute = |path: &String| std::path::Path::new(path).is_absolute();
+        self.shared.config.args.iter().map(value).filter(is_absolute).collect()
+    }
+
     fn events(&self) -> broadcast::Receiver<AppEvent> {
         self.shared.link.events()
     }

@@ -58,6 +58,12 @@ impl Roots {
         Self { folders, closed: own.others.clone() }
     }
 
+    /// The folders at these absolute paths that count.
+    pub fn of_paths(paths: &[String], own: &OwnPaths) -> Self {
+        let uris: Vec<_> = paths.iter().map(|path| format!("file://{}", path.replace('%', "%25"))).collect();
+        Self::new(uris.iter().map(String::as_str), own)
+    }
+
     /// Tests for a path, of any system, that is one of the roots or below one.
     pub fn contain(&self, path: &str) -> bool {
         if self.folders.is_empty() {
