@@ -45,6 +45,8 @@ pub(super) const BRIEF: Level =
 
 /// Longest declaration of one tool, in bytes; types that come later are `unknown`.
 const LONGEST: usize = 12 * 1024;
+/// Longest list of names of properties that are not shown.
+const MOST_HIDDEN_BYTES: usize = 72;
 /// Longest object on one line.
 const LONGEST_LINE: usize = 96;
 
@@ -189,7 +191,7 @@ impl<'g, 's> Printer<'g, 's> {
         let more = object.more + object.properties.len() - shown.len();
         let start = self.out.len();
         let comments: Vec<String> = shown.iter().map(|property| self.comment(property)).collect();
-        let note = note(object, more);
+        let note = note(object, &shown, more);
         if note.is_none() && comments.iter().all(String::is_empty) {
             self.inline(object, &shown, indent, depth);
             let line = &self.out[start..];
@@ -274,8 +276,25 @@ impl<'g, 's> Printer<'g, 's> {
     }
 }
 
-fn note(object: &Object<'_>, more: usize) -> Option<String> {
-    let more = (more > 0).then(|| format!("{more} more"));
+/// The rule of an object, and the names of properties that are not shown, as far as there is room: `also body, closed_at, 12 more`.
+fn note(object: &Object<'_>, shown: &[&Property<'_>], mut more: usize) -> Option<String> {
+    let is_hidden = |name: &&str| !is_link(name) && !shown.iter().any(|property| property.name == *name);
+    let hidden = object.properties.iter().map(|property| property.name).filter(is_hidden);
+    let mut also = String::new();
+    for name in hidden.take_while(|name| is_identifier(name)) {
+        if also.len() + name.len() > MOST_HIDDEN_BYTES {
+            break;
+        }
+        also.push_str(if also.is_empty() { "also " } else { ", " });
+        also.push_str(name);
+        more -= 1;
+    }
+    let more = match (also.is_empty(), more) {
+        (true, 0) => None,
+        (true, more) => Some(format!("{more} more")),
+        (false, 0) => Some(also),
+        (false, more) => Some(format!("{also}, {more} more")),
+    };
     match (object.rule.as_deref().map(plain), more) {
         (Some(rule), Some(more)) => Some(format!("{rule}; {more}")),
         (rule, more) => rule.or(more),

@@ -326,6 +326,7 @@ async fn five_tools_with_results_like_those_of_github_take_less_than_2500_bytes(
         assert!(types.contains(&format!("{name}: string")), "{name}:\n{types}");
     }
     assert!(!types.contains("hooks_url") && !types.contains("node_id"), "links give way first:\n{types}");
+    assert!(types.contains("// also "), "what is not shown has a name:\n{types}");
     for name in [" owner: string", " repo: string", " per_page?: ", " page?: "] {
         assert_eq!(types.matches(name).count(), tools.len(), "{name}:\n{types}");
     }
