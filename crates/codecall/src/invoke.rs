@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 use crate::{
     CodeCall,
     host::without_tasks,
-    meta_tools,
+    meta_tools, plan_check,
     results::{Blocks, json_len},
     sent::{SentTexts, clean},
     shapes::{SentInput, restore_numbers},
@@ -51,6 +51,9 @@ impl CodeCall {
             Ok(tool) => tool,
             Err(failure) => return answer(self.invoke_error(&failure, &sent)).into(),
         };
+        if let Some(why) = plan_check::misspelt(&tool, &input.input) {
+            return answer(self.invoke_error(&Failure::new(codes::VALIDATION_ERROR, why), &sent)).into();
+        }
         restore_numbers(&mut input.input, tool.input_schema());
         let sent_input = self.shapes.sent_input(&tool, caller, &input.input);
         let mut params = CallToolRequestParams::new(input.tool).with_arguments(input.input);

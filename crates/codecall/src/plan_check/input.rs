@@ -81,9 +81,15 @@ pub(super) struct Unnamed {
 /// Warnings about members of an input that its schema allows and does not name. One that looks like a name that is not used is likely a
 /// misspelling; others are reported where the schema does not ask for any.
 pub(super) fn unnamed(call: &CallSite, tool: &ToolEntry) -> Vec<Unnamed> {
+    let Some(Partial::Object { members, .. }) = &call.input else { return Vec::new() };
+    let members: Vec<_> = members.iter().map(|member| (&*member.name, member.at)).collect();
+    unnamed_of(&call.name, &members, tool)
+}
+
+/// The same of the `members` of an input and their places, in a call of `name`.
+pub(super) fn unnamed_of(name: &str, members: &[(&str, u32)], tool: &ToolEntry) -> Vec<Unnamed> {
     let schema = tool.input_schema();
     let more = schema.get("additionalProperties");
-    let Some(Partial::Object { members, .. }) = &call.input else { return Vec::new() };
     if more == Some(&Value::Bool(false)) || OPEN.iter().any(|keyword| schema.contains_key(*keyword)) {
         return Vec::new();
     }
@@ -95,10 +101,10 @@ pub(super) fn unnamed(call: &CallSite, tool: &ToolEntry) -> Vec<Unnamed> {
     names.extend(required.filter_map(Value::as_str));
     names.sort_unstable();
     names.dedup();
-    let given = names_of(members);
-    let unnamed = members.iter().filter(|member| names.binary_search(&&*member.name).is_err());
-    let warning = |member: &Member| {
-        let near = nearest(&member.name, names.iter().copied().filter(|name| !given.contains(name)));
+    let given: HashSet<&str> = members.iter().map(|(name, _)| *name).collect();
+    let unnamed = members.iter().filter(|(name, _)| names.binary_search(name).is_err());
+    let warning = |(member, at): &(&str, u32)| {
+        let near = nearest(member, names.iter().copied().filter(|name| !given.contains(name)));
         let advice = match near {
             Some(near) => format!("; did you mean `{}`?", display_name(near)),
             None if more.is_none() => format!("; it has {}", list(&names)),
@@ -106,11 +112,11 @@ pub(super) fn unnamed(call: &CallSite, tool: &ToolEntry) -> Vec<Unnamed> {
         };
         let message = format!(
             "the input of `{}` has no parameter `{}`{advice}",
-            display_name(&call.name),
-            display_name(&member.name)
+            display_name(name),
+            display_name(member)
         );
         Some(Unnamed {
-            warning: PlanWarning { at: member.at, message },
+            warning: PlanWarning { at: *at, message },
             is_misspelt: near.is_some() && more.is_none(),
         })
     };

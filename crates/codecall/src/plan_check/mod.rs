@@ -18,7 +18,7 @@ use std::{
 use gatewright_agentscript::{
     CallSite, Origin, Partial, PlanFacts, PlanRefusal, PlanVerdict, PlanWarning, ToolFailure,
 };
-use gatewright_core::{Paging, ToolEntry, codes};
+use gatewright_core::{Paging, ToolEntry, codes, rmcp::model::JsonObject};
 
 use crate::{pages::no_pages, shapes::ResultShape};
 use input::Unnamed;
@@ -129,7 +129,6 @@ pub(crate) fn judge(facts: &PlanFacts, tools: &Tools, is_rehearsal: bool) -> Pla
         let mut problems = Vec::from_iter(problem);
         if let Some(Named::Tool { entry, .. }) = tools.get(&call.name) {
             for Unnamed { warning: PlanWarning { at, message }, is_misspelt } in input::unnamed(call, entry) {
-                // The server may ignore it, and `dry_run` for `dryRun` would run for real.
                 let is_certain = is_misspelt && !only_reads(entry);
                 problems.push(Problem { at, code: codes::VALIDATION_ERROR.to_owned(), message, is_certain });
             }
@@ -159,6 +158,18 @@ pub(crate) fn judge(facts: &PlanFacts, tools: &Tools, is_rehearsal: bool) -> Pla
         refusal.message = words::printable(&refusal.message);
     }
     verdict
+}
+
+/// The first parameter of `input` that looks like a misspelt one of `tool`, which changes something: the server may ignore it, and `dry_run` for `dryRun` would run
+/// for real.
+pub(crate) fn misspelt(tool: &ToolEntry, input: &JsonObject) -> Option<String> {
+    if only_reads(tool) {
+        return None;
+    }
+    let members: Vec<_> = input.keys().map(|name| (name.as_str(), 0)).collect();
+    let found = input::unnamed_of(&tool.tool.name, &members, tool);
+    let first = found.into_iter().find(|unnamed| unnamed.is_misspelt)?;
+    Some(words::printable(&refused(&first.warning.message, "Nothing was called")))
 }
 
 /// Warnings about reads of what answers of the run itself lacked, by the shapes that were learned from them.

@@ -43,6 +43,21 @@ async fn required_parameters_with_a_default_may_be_left_out_of_direct_calls_invo
 }
 
 #[tokio::test]
+async fn an_invocation_with_a_misspelt_parameter_of_a_tool_that_may_change_something_calls_nothing() {
+    let served = Served::over(json!({}), files()).await;
+    let ada = served.client("ada").await;
+    let misspelt = json!({"tool": "app:echo", "input": {"id": "a", "box": {}, "limti": 5}});
+    let invoked = ada.body("codecall:invoke", misspelt).await;
+    assert_eq!(invoked["error"]["code"], "VALIDATION_ERROR", "{invoked}");
+    assert_eq!(
+        invoked["error"]["message"],
+        "the input of `app:echo` has no parameter `limti`; did you mean `limit`? Nothing was called"
+    );
+    let other = json!({"tool": "app:echo", "input": {"id": "a", "box": {}, "note": "x"}});
+    assert_eq!(ada.body("codecall:invoke", other).await["result"]["note"], "x");
+}
+
+#[tokio::test]
 async fn errors_keep_the_paths_that_the_caller_sent_and_mask_others() {
     let served = Served::over(json!({}), files()).await;
     let ada = served.client("ada").await;
