@@ -177,6 +177,12 @@ impl ScriptHost {
         })?;
         restore_numbers(&mut arguments, tool.input_schema());
         let sent = SentTexts::of_input(&arguments);
+        let files = self.handles.fill(&mut arguments, tool.input_schema(), &self.room);
+        // Its room is free again once the call is over.
+        let _files = match files {
+            Ok(taken) => taken,
+            Err(failure) => return Err(self.tool_failure(&call.name, failure, sent, None).await),
+        };
         let pages = call.paginate.map(|max| self.pages(&call.name, &tool, max)).transpose()?;
         let paged = pages.as_ref();
         let answer = match &self.rehearsal {

@@ -16,7 +16,7 @@ use crate::unwrap::Failure;
 pub(crate) struct Handles {
     run: String,
     room: Arc<Room>,
-    kept: Mutex<Vec<(Weighed, Taken)>>,
+    pub(super) kept: Mutex<Vec<(Weighed, Taken)>>,
 }
 
 impl Handles {
@@ -72,7 +72,7 @@ impl Handles {
         }
     }
 
-    fn number(&self, handle: &Value) -> Option<usize> {
+    pub(super) fn number(&self, handle: &Value) -> Option<usize> {
         handle.as_str()?.strip_prefix(&*self.run)?.strip_prefix(':')?.parse().ok()
     }
 }

@@ -4,6 +4,7 @@
 //! a while, `finish` puts them together. `room` counts the memory of answers.
 
 mod blocks;
+mod files;
 mod finish;
 mod kept;
 mod room;

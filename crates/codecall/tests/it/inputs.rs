@@ -144,3 +144,23 @@ async fn long_integers_of_the_context_keep_their_digits_as_those_of_results_do()
     let body = ada.body("codecall:execute", json!({"script": "return codecallContext", "context": context}));
     assert_eq!(body.await["result"], json!({"id": "9007199254740993", "few": [1, 2.5]}));
 }
+
+#[tokio::test]
+async fn a_script_passes_a_file_from_one_tool_to_another_by_its_handle() {
+    let file = json!({"type": "string", "description": "A file: base64, or a data: URI"});
+    let save = json!({"type": "object", "required": ["file"], "properties": {"file": file}});
+    let tools =
+        json!([{"name": "shot", "inputSchema": {"type": "object"}}, {"name": "save", "inputSchema": save}]);
+    let files = ToolServer::new(tools, async |call, _| {
+        let input = Value::Object(call.arguments.unwrap_or_default());
+        Ok(match &*call.name {
+            "save" => CallToolResult::structured(json!({"saved": input["file"]})),
+            _ => CallToolResult::success(vec![ContentBlock::image("aW1n", "image/png")]),
+        })
+    });
+    let served = Served::over(json!({}), files).await;
+    let ada = served.client("ada").await;
+    let script =
+        "const image = await callTool('app:shot', {}); return await callTool('app:save', { file: image })";
+    assert_eq!(ada.run(script).await, json!({"saved": "data:image/png;base64,aW1n"}));
+}
