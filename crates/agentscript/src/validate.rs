@@ -90,6 +90,10 @@ fn tree<'a>(
     text: &'a str,
     policy: &ScriptPolicy,
 ) -> Result<parse::Parsed<'a>, Rejection> {
+    let text = match parse::unfenced(text) {
+        Some(plain) => arena.alloc_str(&plain),
+        None => text,
+    };
     let refused = |violation: Violation| violation.at(text);
     let plain = parse::parse(arena, text, SourceType::mjs()).map_err(refused)?;
     // `f<T>(x)` is valid JavaScript, but nobody means two comparisons.

@@ -13,25 +13,63 @@ use super::collector::Collector;
 use crate::plan::Mistake;
 
 /// Methods that are called for their value.
-const FOR_THEIR_VALUE: [&str; 18] = [
+const FOR_THEIR_VALUE: &[&str] = &[
+    "abs",
     "all",
     "allSettled",
     "any",
+    "at",
     "catch",
+    "ceil",
+    "concat",
     "entries",
+    "every",
     "filter",
     "finally",
     "find",
+    "findIndex",
+    "findLast",
     "flat",
     "flatMap",
+    "floor",
+    "from",
     "fromEntries",
+    "get",
+    "has",
+    "includes",
+    "indexOf",
     "join",
     "keys",
     "map",
+    "match",
+    "max",
+    "min",
+    "padEnd",
+    "padStart",
+    "parse",
+    "race",
     "reduce",
+    "reject",
+    "repeat",
+    "replace",
+    "replaceAll",
+    "resolve",
+    "round",
     "slice",
+    "some",
+    "split",
     "stringify",
+    "substring",
     "then",
+    "toFixed",
+    "toISOString",
+    "toLowerCase",
+    "toReversed",
+    "toSorted",
+    "toString",
+    "toUpperCase",
+    "trim",
+    "values",
 ];
 /// A function of scripts that is called for its effect.
 const PROGRESS: &str = "progress";
@@ -88,6 +126,11 @@ fn is_waited_for(it: &Expression<'_>) -> bool {
             Expression::Identifier(name) => name.name != PROGRESS,
             callee => callee.is_function(),
         },
+        Expression::ConditionalExpression(it) => {
+            let is_meant = |it| is_waited_for(it) || is_value(it);
+            is_meant(&it.consequent) && is_meant(&it.alternate)
+        }
+        Expression::LogicalExpression(it) => is_waited_for(&it.right),
         _ => false,
     }
 }
@@ -103,6 +146,11 @@ fn is_value(it: &Expression<'_>) -> bool {
         | Expression::TemplateLiteral(_)
         | Expression::StringLiteral(_)
         | Expression::NumericLiteral(_)
+        | Expression::BigIntLiteral(_)
+        | Expression::BooleanLiteral(_)
+        | Expression::NullLiteral(_)
+        | Expression::NewExpression(_)
+        | Expression::TaggedTemplateExpression(_)
         | Expression::ArrowFunctionExpression(_)
         | Expression::FunctionExpression(_)
         | Expression::BinaryExpression(_) => true,

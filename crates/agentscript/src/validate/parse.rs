@@ -46,6 +46,24 @@ impl Parsed<'_> {
     }
 }
 
+/// The text with spaces in the place of a Markdown fence around it: models write scripts as they write answers. None without one.
+pub(super) fn unfenced(text: &str) -> Option<String> {
+    const FENCE: &str = "```";
+    let start = text.len() - text.trim_start().len();
+    let opening = text[start..].lines().next()?;
+    let language = opening.strip_prefix(FENCE)?;
+    if !language.trim().chars().all(|c| c.is_ascii_alphabetic()) {
+        return None;
+    }
+    let first = start + opening.len();
+    let rest = text[first..].trim_end();
+    let last = first + rest.strip_suffix(FENCE)?.len();
+    let is_alone = text[first..last].ends_with('\n');
+    let blank = |len| " ".repeat(len);
+    is_alone
+        .then(|| [&text[..start], &blank(opening.len()), &text[first..last], &blank(FENCE.len())].concat())
+}
+
 /// Parses the body of a strict async function: top-level `await` and `return` are allowed.
 ///
 /// # Errors

@@ -78,3 +78,19 @@ f(3)
 // expect: ok "a"
 const x = 1;
 'a'
+
+//// a fence around the script is none of it
+// expect: ok 6
+```js
+const x = 6;
+return x
+```
+
+//// a choice between calls is waited for
+// expect: ok 3
+const f = async (n) => { await null; return n };
+true ? f(3) : null
+
+//// other methods and objects that are there for their value
+// expect: ok ["aaa", "1970-01-01T00:00:00.000Z", 2]
+Promise.all(['a'.repeat(3), new Date(0).toISOString(), Math.max(1, 2)])
