@@ -4,7 +4,12 @@
 //! server may bind its sessions to users; before a user has authorized, the app offers only the tool
 //! [`AUTHORIZE`].
 
-use std::{collections::HashMap, future::Future, sync::Arc, time::Duration};
+use std::{
+    collections::HashMap,
+    future::Future,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::Duration,
+};
 
 use gatewright_core::{
     App, AppEvent, AppFuture, AppHealth, Audience, Authorize, CallContext, Caller, Catalog, NetworkTransport,
@@ -18,7 +23,7 @@ use rmcp::{
         GetTaskResult, LoggingLevel, ReadResourceRequestParams, ReadResourceResponse, UpdateTaskParams,
     },
 };
-use tokio::sync::broadcast;
+use tokio::{sync::broadcast, time::Instant};
 
 use crate::{
     Sessions, TransportType, UpstreamApp, UpstreamConfig,
@@ -33,6 +38,10 @@ use crate::{
 /// Longest wait for a caller's own catalog before it is offered what is known.
 const PREPARE: Duration = Duration::from_secs(10);
 
+/// Time for which nobody waits again for a catalog that did not come in [`PREPARE`]: other apps are not to be kept waiting by one whose server, or
+/// authorization server, hangs.
+const NO_WAIT: Duration = Duration::from_secs(30);
+
 /// An [`App`] whose server has a connection for each principal or session.
 pub struct PerCallerApp {
     id: String,
@@ -43,6 +52,8 @@ pub struct PerCallerApp {
     connections: Arc<Connections>,
     own_places: Arc<OwnPlaces>,
     room: FollowedRoom,
+    /// Callers whose catalog was waited for in vain, and the time until which nobody waits for it again.
+    late: Mutex<HashMap<Audience, Instant>>,
 }
 
 impl std::fmt::Debug for PerCallerApp {
@@ -79,7 +90,25 @@ impl PerCallerApp {
         }
         let own_places = OwnPlaces::new(config.max_concurrency);
         let room = FollowedRoom::default();
-        Arc::new(Self { id: id.to_owned(), config, environment, credentials, connections, own_places, room })
+        Arc::new(Self {
+            id: id.to_owned(),
+            config,
+            environment,
+            credentials,
+            connections,
+            own_places,
+            room,
+            late: Mutex::default(),
+        })
+    }
+
+    fn late(&self) -> MutexGuard<'_, HashMap<Audience, Instant>> {
+        self.late.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Returns `true` if the catalog of `audience` was waited for in vain a short time ago.
+    fn is_late(&self, audience: &Audience) -> bool {
+        self.late().get(audience).is_some_and(|until| Instant::now() < *until)
     }
 
     /// The connection of the caller, once its server's lists are read.
@@ -213,15 +242,25 @@ impl PerCaller for PerCallerApp {
 
     fn prepare<'a>(&'a self, caller: &'a Caller) -> AppFuture<'a, ()> {
         Box::pin(async move {
-            if self.connections.catalog(&self.audience(caller)).is_some() {
+            let audience = self.audience(caller);
+            if self.connections.catalog(&audience).is_some() || self.is_late(&audience) {
                 return;
             }
-            // Without a token, or when the server fails, the caller is offered what everybody is.
-            if self.connections.link.health() == AppHealth::Up
-                && matches!(self.has_token(caller).await, Ok(true))
-                && let Ok(lease) = self.lease(caller)
-            {
-                lease.app.wait_ready(PREPARE.min(self.config.connect_timeout)).await;
+            let longest = PREPARE.min(self.config.connect_timeout);
+            let ready = async {
+                // Without a token, or when the server fails, the caller is offered what everybody is.
+                if self.connections.link.health() == AppHealth::Up
+                    && matches!(self.has_token(caller).await, Ok(true))
+                    && let Ok(lease) = self.lease(caller)
+                {
+                    while lease.app.wait_ready(longest).await == AppHealth::Starting {}
+                }
+            };
+            if tokio::time::timeout(longest, ready).await.is_err() {
+                let now = Instant::now();
+                let mut late = self.late();
+                late.retain(|_, until| now < *until);
+                late.insert(audience, now + NO_WAIT);
             }
         })
     }
@@ -232,7 +271,8 @@ impl PerCaller for PerCallerApp {
             if self.connections.health(&audience) == Some(AppHealth::Up) {
                 return None;
             }
-            if !self.has_token(caller).await.ok()? {
+            // Whether there is a token may be what was waited for.
+            if !self.is_late(&audience) && !self.has_token(caller).await.ok()? {
                 return Some(Unavailable::SignIn(AUTHORIZE.to_owned()));
             }
             Some(match self.connections.health(&audience) {
@@ -376,5 +416,64 @@ impl App for PerCallerApp {
 
     fn shutdown(&self) -> AppFuture<'_, ()> {
         Box::pin(self.connections.shutdown())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use gatewright_core::{BearerToken, Principal};
+
+    use super::*;
+
+    /// An authorization server that does not answer.
+    struct Hangs;
+
+    impl UserCredentials for Hangs {
+        fn bearer<'a>(
+            &'a self,
+            _: &'a str,
+            _: &'a Principal,
+            _: &'a [String],
+        ) -> AppFuture<'a, Result<Option<BearerToken>, String>> {
+            Box::pin(std::future::pending())
+        }
+
+        fn authorize<'a>(
+            &'a self,
+            _: &'a str,
+            _: &'a Principal,
+            _: &'a [String],
+        ) -> AppFuture<'a, Result<Authorize, String>> {
+            Box::pin(std::future::pending())
+        }
+
+        fn refused<'a>(
+            &'a self,
+            _: &'a str,
+            _: &'a Principal,
+            _: &'a BearerToken,
+        ) -> AppFuture<'a, Result<Option<BearerToken>, String>> {
+            Box::pin(std::future::pending())
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_catalog_that_does_not_come_is_waited_for_once_in_a_while() {
+        let config = UpstreamConfig { url: Some("http://127.0.0.1:9/mcp".to_owned()), ..Default::default() };
+        let app = PerCallerApp::start("slow", config, HashMap::new(), Some(Arc::new(Hangs)));
+        let caller = Caller::new(Principal { subject: "ada".into(), ..Principal::local() });
+        let took = async |caller: &Caller| {
+            let start = Instant::now();
+            app.prepare(caller).await;
+            let why = app.unavailable(caller).await;
+            assert!(matches!(why, Some(Unavailable::Starting | Unavailable::Down(_))), "{why:?}");
+            start.elapsed()
+        };
+        assert!(took(&caller).await >= Duration::from_secs(5));
+        assert_eq!(took(&caller).await, Duration::ZERO, "other apps are not kept waiting again");
+        let other = Caller::new(Principal { subject: "bob".into(), ..Principal::local() });
+        assert!(took(&other).await >= Duration::from_secs(5), "the wait of one is not that of another");
+        tokio::time::advance(NO_WAIT).await;
+        assert!(took(&caller).await >= Duration::from_secs(5));
     }
 }
