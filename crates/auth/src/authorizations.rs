@@ -3,7 +3,7 @@
 use std::{sync::Arc, time::Duration};
 
 use axum::{body::Body, response::Response};
-use gatewright_core::Claimant;
+use gatewright_core::{Claimant, Portion};
 use http::{HeaderMap, HeaderValue, StatusCode, header, request::Parts};
 
 use crate::{
@@ -22,7 +22,10 @@ use crate::{
 };
 
 /// Bytes of requests under way, for all networks: some 10 KB are written before anybody has signed in.
-const MAX_BYTES: usize = 32 * 1024 * 1024;
+const MAX_BYTES: usize = 24 * 1024 * 1024;
+/// ... besides them, for those that find no room there, and what one network may have of it: a few sign-ins, however many networks took the rest.
+const LAST_BYTES: usize = 8 * 1024 * 1024;
+const LAST_BYTES_OF_ONE: usize = 8 * 1024;
 /// Bytes of a record besides its text, and of a login at a provider.
 const OVERHEAD: usize = 512;
 
@@ -55,12 +58,14 @@ pub(crate) struct Authorizations {
     /// Key of the values that prove a form to be ours.
     csrf_key: [u8; 32],
     quota: Quota,
+    last: Quota,
 }
 
 impl Authorizations {
     pub(crate) fn new(ctx: Arc<Context>) -> Self {
         let csrf_key = ctx.sealer.root_for("csrf");
-        Self { ctx, csrf_key, quota: Quota::new(MAX_BYTES) }
+        let last = Quota::of(LAST_BYTES, Portion::Fixed(LAST_BYTES_OF_ONE));
+        Self { ctx, csrf_key, quota: Quota::new(MAX_BYTES), last }
     }
 
     /// Returns the browser's cookie, or a new one.
@@ -96,7 +101,8 @@ impl Authorizations {
         lifetime: Duration,
     ) -> Result<(), OAuthError> {
         let (claimant, now_ms) = (Claimant::at(caller.0), self.ctx.clock.now_ms());
-        let is_reserved = self.quota.reserve(claimant, bytes + OVERHEAD, now_ms, lifetime);
+        let reserve = |quota: &Quota| quota.reserve(claimant.clone(), bytes + OVERHEAD, now_ms, lifetime);
+        let is_reserved = reserve(&self.quota) || reserve(&self.last);
         if is_reserved { Ok(()) } else { Err(OAuthError::too_many(RATE_WINDOW)) }
     }
 

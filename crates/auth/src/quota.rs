@@ -10,7 +10,7 @@ use std::{
 
 use gatewright_core::{Claimant, Portion, Share, Shares};
 
-/// A quota of which one caller gets a fifth at most, and 48 bits of IPv6 get half.
+/// A quota of which one caller gets a portion: by default a fifth at most, and 48 bits of IPv6 half.
 pub(crate) struct Quota {
     shares: Arc<Shares>,
     /// The reserved shares, by the second in which they are free again.
@@ -20,7 +20,12 @@ pub(crate) struct Quota {
 impl Quota {
     /// A quota of `most` for all callers.
     pub(crate) fn new(most: usize) -> Self {
-        Self { shares: Shares::new(most, Portion::QuarterOfFree), reserved: Mutex::default() }
+        Self::of(most, Portion::QuarterOfFree)
+    }
+
+    /// A quota of `most` for all callers, of which one gets `portion`.
+    pub(crate) fn of(most: usize, portion: Portion) -> Self {
+        Self { shares: Shares::new(most, portion), reserved: Mutex::default() }
     }
 
     /// Reserves `amount` for a record that lives for `life`. Returns `false` if `claimant` has its share.
