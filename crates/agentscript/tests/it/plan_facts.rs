@@ -403,8 +403,16 @@ fn no_script_of_the_corpus_is_noted_without_a_mistake() {
         "results/red_team/result getter calls tool",
         "tool_arguments/red_team/args getter reenters",
     ];
-    let mut expected = left_alone.map(|name| (name.to_owned(), Mistake::NotAwaited)).to_vec();
-    expected.insert(1, ("async_floods/chains/two that wake each other".to_owned(), Mistake::NotReturned));
+    // These end with a value, for its effect.
+    let for_effect = [
+        "async_floods/chains/two that wake each other",
+        "recursion/deep/constructor",
+        "recursion/deep/field",
+    ];
+    let of = |mistake| move |name: &str| (name.to_owned(), mistake);
+    let mut expected: Vec<_> = left_alone.into_iter().map(of(Mistake::NotAwaited)).collect();
+    expected.extend(for_effect.into_iter().map(of(Mistake::NotReturned)));
+    expected.sort_by(|a, b| a.0.cmp(&b.0));
     assert_eq!(noted, expected);
 }
 
