@@ -97,7 +97,7 @@ test("an error of a server is a tool error with its message", async () => {
   assert.match(body.error.message, /denied|outside/i);
 });
 
-test("an error names the folder of a client that has it among its roots, and of no other", async (t) => {
+test("an error names the folder on the server's command line, to clients with and without roots", async (t) => {
   const rooted = new Client({ name: "interop", version: "1.0.0" }, { capabilities: { roots: {} } });
   rooted.setRequestHandler(ListRootsRequestSchema, () => ({ roots: [{ uri: pathToFileURL(folder).href }] }));
   await rooted.connect(new StreamableHTTPClientTransport(gateway.url));
@@ -108,8 +108,8 @@ test("an error names the folder of a client that has it among its roots, and of 
   const script = "return await callTool('files:read_text_file', { path: '/etc/shadow' })";
   const { structuredContent: thrown } = await rooted.callTool({ name: "codecall:execute", arguments: { script } });
   assert.ok(thrown.error.message.includes(folder), thrown.error.message);
-  const masked = (await call("codecall:invoke", args)).error.message;
-  assert.ok(masked.includes("[path]") && !masked.includes(folder), masked);
+  const without = (await call("codecall:invoke", args)).error.message;
+  assert.ok(without.includes(folder) && !without.includes("[path]"), without);
 });
 
 test("a tool that runs only as a task gives its result to a call, an invocation and a script", async (t) => {
