@@ -70,6 +70,9 @@ thread_local! {
 
 /// Checks `text`, whose size the caller has checked.
 pub(crate) fn validate(text: &str, policy: &ScriptPolicy, memory_bytes: u64) -> Result<Script, Rejection> {
+    // Before anything looks at it: to a reader of templates, a fence quotes the script.
+    let plain = parse::unfenced(text);
+    let text = plain.as_deref().unwrap_or(text);
     characters::check(text).map_err(|violation| violation.at(text))?;
     nesting::bound(text, memory_bytes).map_err(|violation| violation.at(text))?;
     let mut arena = ARENA.take().unwrap_or_default();
@@ -90,10 +93,6 @@ fn tree<'a>(
     text: &'a str,
     policy: &ScriptPolicy,
 ) -> Result<parse::Parsed<'a>, Rejection> {
-    let text = match parse::unfenced(text) {
-        Some(plain) => arena.alloc_str(&plain),
-        None => text,
-    };
     let refused = |violation: Violation| violation.at(text);
     let plain = parse::parse(arena, text, SourceType::mjs()).map_err(refused)?;
     // `f<T>(x)` is valid JavaScript, but nobody means two comparisons.
@@ -219,7 +218,9 @@ pub(crate) fn regular_expressions(text: &str) -> Vec<(Location, &str)> {
         }
     }
     let arena = Allocator::default();
-    let Ok(parsed) = tree(&arena, text, &ScriptPolicy::default()) else { return Vec::new() };
+    let plain = parse::unfenced(text);
+    let read = plain.as_deref().unwrap_or(text);
+    let Ok(parsed) = tree(&arena, read, &ScriptPolicy::default()) else { return Vec::new() };
     let mut literals = Literals(Vec::new());
     literals.visit_program(&parsed.program);
     literals.0.iter().map(|span| (locate(text, span.start), span.source_text(text))).collect()

@@ -76,7 +76,8 @@ impl SentTexts {
 
     /// Adds what another has, as far as there is room.
     pub(crate) fn extend(&mut self, other: &Self) {
-        self.add(&other.texts);
+        let room = MOST_BYTES.saturating_sub(self.texts.len());
+        self.texts += &other.texts[..other.texts.floor_char_boundary(room)];
         if self.roots != other.roots && *other.roots != Roots::default() {
             self.roots = other.roots.clone();
         }

@@ -9,7 +9,7 @@ use axum::{
     routing::get,
 };
 use gatewright_pages::Inline;
-use http::{HeaderValue, header};
+use http::{HeaderValue, Uri, header};
 
 /// A file of the pages.
 struct Asset {
@@ -27,11 +27,12 @@ impl Asset {
         Self { file, path, kind, address }
     }
 
-    fn response(&self) -> Response {
+    /// The file. Only at its own version is it kept: an older instance may be asked for that of a newer one's page.
+    fn response(&self, uri: &Uri) -> Response {
+        let is_own = uri.path_and_query().is_some_and(|asked| asked.as_str() == self.address);
+        let kept = if is_own { "max-age=31536000, immutable" } else { "no-cache" };
         let mut response = Body::from(self.file.text()).into_response();
-        for (name, value) in
-            [(header::CONTENT_TYPE, self.kind), (header::CACHE_CONTROL, "max-age=31536000, immutable")]
-        {
+        for (name, value) in [(header::CONTENT_TYPE, self.kind), (header::CACHE_CONTROL, kept)] {
             response.headers_mut().insert(name, HeaderValue::from_static(value));
         }
         response
@@ -72,7 +73,7 @@ pub(crate) fn preload() -> HeaderValue {
 /// Both files.
 pub(crate) fn routes<S: Clone + Send + Sync + 'static>() -> Router<S> {
     let route = |router: Router<S>, asset: &'static LazyLock<Asset>| {
-        router.route(asset.path, get(|| async { asset.response() }))
+        router.route(asset.path, get(async |uri: Uri| asset.response(&uri)))
     };
     route(route(Router::new(), &STYLE), &SCRIPT)
 }

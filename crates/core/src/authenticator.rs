@@ -14,7 +14,7 @@ use crate::{Principal, RecordsError};
 /// `{"error": …, "error_description": …}`, becomes the `data` of a JSON-RPC error.
 pub type AuthRefusal = http::Response<String>;
 
-/// What work that goes on without a request rests on, besides its principal: the token of the request that began it or took it up.
+/// Terms of work that goes on without a request, besides its principal: the token of the request that began it or took it up.
 /// A request that another instance authenticated carries them as an extension.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WorkTerms {

@@ -179,7 +179,7 @@ pub struct NewExecution {
     /// The saved plan that it runs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub plan: Option<String>,
-    /// What it rests on while it runs without its client.
+    /// Terms on which it runs without its client.
     #[serde(flatten)]
     pub terms: Terms,
     /// Address of the caller, by whose network it counts if the caller is anonymous.

@@ -182,7 +182,7 @@ impl RequestGate {
         (0..more).map(|_| place()).collect::<Result<_, _>>().map_err(refusal::no_room_for_request)
     }
 
-    /// What work rests on that the request of `parts` begins.
+    /// Terms of the work that the request of `parts` begins.
     pub(crate) async fn work_terms(&self, parts: &Parts) -> WorkTerms {
         match &self.authenticator {
             Some(authenticator) => authenticator.work_terms(parts).await,

@@ -253,7 +253,8 @@ impl PerCaller for PerCallerApp {
                     && matches!(self.has_token(caller).await, Ok(true))
                     && let Ok(lease) = self.lease(caller)
                 {
-                    while lease.app.wait_ready(longest).await == AppHealth::Starting {}
+                    // Longer than the time that it has.
+                    lease.app.wait_ready(2 * longest).await;
                 }
             };
             if tokio::time::timeout(longest, ready).await.is_err() {

@@ -288,3 +288,12 @@ fn messages_say_what_to_do() {
     assert!(message("import x from 'y'").contains("modules are not available"));
     assert!(message("const callTool = 1").contains("rename yours"));
 }
+
+#[test]
+fn a_fence_hides_no_nesting_from_the_check_in_front_of_the_parser() {
+    on_asked_stack(|| {
+        let refused = |text: &str| validate(text).unwrap_err().to_string();
+        let script = format!("return {}1{}\n", "[".repeat(20_000), "]".repeat(20_000));
+        assert_eq!(refused(&format!("```js\n{script}```")), refused(&format!("     \n{script}")));
+    });
+}

@@ -72,7 +72,7 @@ pub(super) enum OwnerNow {
 }
 
 impl Background {
-    /// What a run rests on that the request of `context` begins or takes up, while it goes on without another one.
+    /// The terms of a run that the request of `context` begins or takes up, while it goes on without another one.
     pub(super) async fn terms(&self, context: &RequestContext<RoleServer>) -> Terms {
         let Some(owners) = self.owners.get().and_then(Weak::upgrade) else { return Terms::default() };
         let without_token = http::Request::new(()).into_parts().0;

@@ -90,7 +90,7 @@ pub(super) struct RequestMeta {
     /// The access mode that the request asks for.
     #[serde(default)]
     pub(super) mode: Option<AccessMode>,
-    /// What work rests on that it begins: its token does not travel.
+    /// Terms of the work that it begins: its token does not travel.
     #[serde(default)]
     pub(super) terms: WorkTerms,
 }
