@@ -4,7 +4,8 @@
 //! followed; variables that change, and everything else, end the trail. The work and the facts are bounded.
 //!
 //! `known` has the values that the walk follows, `reads` the reads of results, `literal` inputs, `collector` statements, `values`
-//! expressions, `methods` calls of methods, `ending` the last statement, `forms` whole scripts.
+//! expressions, `methods` calls of methods, `ending` the value that a script ends with, `tails` the statements
+//! that it may end with, `forms` whole scripts.
 
 mod collector;
 mod ending;
@@ -13,16 +14,18 @@ mod known;
 mod literal;
 mod methods;
 mod reads;
+mod tails;
 mod values;
 
-pub(crate) use ending::returned_statement;
+pub(crate) use ending::{is_result, returns};
 use oxc::{ast::ast::Program, semantic::Scoping};
+pub(crate) use tails::{Tail, tails};
 
 use crate::plan::PlanFacts;
 
 /// Collects the facts of a program without types. Its places are byte offsets in the text that was parsed.
 ///
-/// At `unsaid` a `return` was put in. Also returns whether `callTool` is used for nothing but calls that are among the facts.
-pub(crate) fn collect(program: &Program<'_>, scoping: &Scoping, unsaid: Option<u32>) -> (PlanFacts, bool) {
+/// At each of `unsaid`, in order, a `return` was put in. Also returns whether `callTool` is used for nothing but calls that are among the facts.
+pub(crate) fn collect(program: &Program<'_>, scoping: &Scoping, unsaid: &[u32]) -> (PlanFacts, bool) {
     collector::Collector::new(scoping, program.source_text, unsaid).collect(program)
 }

@@ -4,7 +4,7 @@
 //! caller never reaches the engine.
 //!
 //! `characters` and `nesting` look at the text before the parser may, `parse` calls the parser, `types` removes types, `rules` holds the rules
-//! and their tables, `ending` returns the value of the last statement, `names` the names they know, `fold` finds out what a computed key spells, `growth` what ticks charge, `ticks` puts them in, `guards` what explains errors,
+//! and their tables, `objects` reads the object that a script ends with, `ending` returns the value of the last statement, `names` the names they know, `fold` finds out what a computed key spells, `growth` what ticks charge, `ticks` puts them in, `guards` what explains errors,
 //! `adapt` gives the tree the form in which it is printed, `slashes` knows what the engine misreads and `scopes` which variables it binds wrongly, `print` writes the text that runs and `verify` reads it again.
 
 mod adapt;
@@ -15,6 +15,7 @@ mod growth;
 mod guards;
 mod names;
 mod nesting;
+mod objects;
 mod parse;
 mod print;
 mod rules;
@@ -128,7 +129,7 @@ fn check(arena: &Allocator, text: &str, policy: &ScriptPolicy) -> Result<Script,
     if let Some(error) = semantic {
         return Err(parse::rejection(text, &error));
     }
-    let (plan, names_every_tool) = facts::collect(&program, &scoping, unsaid);
+    let (plan, names_every_tool) = facts::collect(&program, &scoping, &unsaid);
     let split = scopes::find(&program, &scoping);
     if let Some(at) = split.parameter {
         return Err(Rejection::SyntaxError { message: SPLIT.to_owned(), location: locate(text, at) });
@@ -161,6 +162,8 @@ fn too_many_names(scoping: &Scoping) -> Option<Violation> {
 /// The text is not a script, or nests too deep.
 pub(crate) fn free_names(text: &str) -> Result<BTreeSet<String>, Rejection> {
     let arena = Allocator::default();
+    let plain = parse::unfenced(text);
+    let text = plain.as_deref().unwrap_or(text);
     let parsed = tree(&arena, text, &ScriptPolicy::default())?;
     if let Some(error) = &parsed.semantic {
         return Err(parse::rejection(text, error));

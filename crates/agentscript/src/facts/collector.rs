@@ -18,7 +18,7 @@ use oxc::{
 };
 
 use super::{
-    forms::{is_kept, last_constant, only_function},
+    forms::{is_kept, only_function},
     known::{Function, Known},
     literal::Source,
     reads::Reads,
@@ -72,8 +72,8 @@ pub(super) struct Collector<'s> {
     pub(super) catches: bool,
     /// A `return` with a value stands outside all functions.
     pub(super) returns: bool,
-    /// Place of the `return` that was put in for a script without one.
-    unsaid: Option<u32>,
+    /// Places of the `return`s that were put in for a script without one, in order.
+    unsaid: &'s [u32],
     /// The function that the last call was one of, if it is the script's own.
     pub(super) called: Option<Rc<Function>>,
     /// Bytes left for names and inputs.
@@ -83,7 +83,7 @@ pub(super) struct Collector<'s> {
 }
 
 impl<'s> Collector<'s> {
-    pub(super) fn new(scoping: &'s Scoping, text: &str, unsaid: Option<u32>) -> Self {
+    pub(super) fn new(scoping: &'s Scoping, text: &str, unsaid: &'s [u32]) -> Self {
         Self {
             unsaid,
             scoping,
@@ -108,10 +108,9 @@ impl<'s> Collector<'s> {
         if let Some((at, name)) = only_function(program) {
             self.note(at, Mistake::FunctionNotCalled, name);
         }
-        if !self.returns
-            && let Some((at, name)) = last_constant(program)
-        {
-            self.note(at, Mistake::NotReturned, name);
+        // A `return` that was put in is in some of the branches only.
+        if !self.returns || !self.unsaid.is_empty() {
+            self.note_unreturned(program);
         }
         let catches = self.catches;
         let ends_run = |(mut call, exposure): (CallSite, Exposure)| {
@@ -217,11 +216,13 @@ impl<'s> Collector<'s> {
             self.visit_function_body(body);
         }
         let Frame { returned, calls_tools, returns } = self.frames.pop().unwrap_or_default();
+        let unreturned =
+            body.filter(|_| calls_tools && !returns).and_then(|body| self.unreturned_value(body));
         let value = match <[Known; 1]>::try_from(returned) {
             Ok([value]) if ends => value,
             _ => Known::Unknown,
         };
-        Known::Function(Rc::new(Function { value, is_async, calls_tools, returns }))
+        Known::Function(Rc::new(Function { value, is_async, calls_tools, unreturned }))
     }
 
     /// Walks a function expression that is called with `arguments`; any other expression as a value.
@@ -452,8 +453,13 @@ impl<'a> VisitJs<'a> for Collector<'_> {
             }
             None => {
                 self.returns = true;
-                if self.unsaid == Some(it.span.start) {
-                    self.returned_unsaid(it.span.start, argument);
+                let is_unsaid = self.unsaid.binary_search(&it.span.start).is_ok();
+                if is_unsaid && argument.without_parentheses().is_function() {
+                    self.note(it.span.start, Mistake::FunctionNotCalled, "");
+                }
+                let called = self.called.take();
+                if let Some((at, name)) = called.as_ref().and_then(|it| it.unreturned.as_ref()) {
+                    self.note(*at, Mistake::NotReturned, name);
                 }
             }
         }

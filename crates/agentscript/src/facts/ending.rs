@@ -1,92 +1,130 @@
 //! The end of a script, and statements that start work and leave it.
 
+use std::rc::Rc;
+
 use oxc::{
     ast::ast::{
-        ArrowFunctionExpression, CallExpression, Expression, Function, Program, ReturnStatement, Statement,
-        UnaryOperator,
+        ArrowFunctionExpression, CallExpression, ChainElement, Expression, Function, FunctionBody, Program,
+        ReturnStatement, Statement, UnaryOperator,
     },
     ast_visit::VisitJs,
     semantic::ScopeFlags,
 };
 
-use super::collector::Collector;
+use super::{
+    collector::Collector,
+    forms::{unused_function, waits, wanted},
+    tails::tails,
+};
 use crate::plan::Mistake;
 
-/// Methods that are called for their value.
+/// Methods that are called for their value, at the end of a script.
 const FOR_THEIR_VALUE: &[&str] = &[
     "abs",
     "all",
     "allSettled",
     "any",
+    "assign",
     "at",
     "catch",
     "ceil",
+    "charAt",
     "concat",
+    "endsWith",
     "entries",
     "every",
+    "exec",
     "filter",
     "finally",
     "find",
     "findIndex",
     "findLast",
+    "findLastIndex",
     "flat",
     "flatMap",
     "floor",
     "from",
+    "fromCharCode",
     "fromEntries",
     "get",
+    "groupBy",
     "has",
+    "hasOwn",
     "includes",
     "indexOf",
+    "is",
+    "isArray",
+    "isFinite",
+    "isInteger",
+    "isNaN",
     "join",
     "keys",
+    "lastIndexOf",
+    "localeCompare",
     "map",
     "match",
+    "matchAll",
     "max",
     "min",
+    "now",
+    "of",
     "padEnd",
     "padStart",
     "parse",
+    "pop",
+    "pow",
     "race",
     "reduce",
+    "reduceRight",
     "reject",
     "repeat",
     "replace",
     "replaceAll",
     "resolve",
+    "reverse",
     "round",
+    "search",
+    "shift",
     "slice",
     "some",
+    "sort",
+    "splice",
     "split",
+    "sqrt",
+    "startsWith",
     "stringify",
+    "substr",
     "substring",
+    "test",
     "then",
     "toFixed",
     "toISOString",
+    "toLocaleDateString",
+    "toLocaleString",
     "toLowerCase",
     "toReversed",
     "toSorted",
+    "toSpliced",
     "toString",
     "toUpperCase",
     "trim",
+    "trimEnd",
+    "trimStart",
+    "trunc",
     "values",
+    "with",
 ];
 /// A function of scripts that is called for its effect.
 const PROGRESS: &str = "progress";
 
-/// Returns the index of the statement whose value is the result of a script that returns nothing: the last one, if it is an expression that is there for its value, or a
+/// Tests for an expression whose value is the result if a script ends with it and returns nothing: one that is there for its value, or a
 /// call whose end has to be waited for.
-pub(crate) fn returned_statement(program: &Program<'_>) -> Option<usize> {
-    let is_passed_over =
-        |it: &Statement<'_>| matches!(it, Statement::FunctionDeclaration(_) | Statement::EmptyStatement(_));
-    let last = program.body.iter().rposition(|it| !is_passed_over(it))?;
-    let Statement::ExpressionStatement(it) = &program.body[last] else { return None };
-    let is_meant = is_value(&it.expression) || is_waited_for(&it.expression);
-    (is_meant && !returns(program)).then_some(last)
+pub(crate) fn is_result(it: &Expression<'_>) -> bool {
+    is_value(it) || is_waited_for(it)
 }
 
 /// Tests for a `return` with a value outside of all functions.
-fn returns(program: &Program<'_>) -> bool {
+pub(crate) fn returns(program: &Program<'_>) -> bool {
     struct Returns(bool);
     impl<'a> VisitJs<'a> for Returns {
         fn visit_return_statement(&mut self, it: &ReturnStatement<'a>) {
@@ -101,13 +139,31 @@ fn returns(program: &Program<'_>) -> bool {
 }
 
 impl Collector<'_> {
-    /// Reports that the value of the last statement, `it`, was returned although the script does not say so.
-    pub(super) fn returned_unsaid(&mut self, at: u32, it: &Expression<'_>) {
-        if it.without_parentheses().is_function() {
-            self.note(at, Mistake::FunctionNotCalled, "");
-        } else if is_value(it) || self.called.as_ref().is_some_and(|function| function.returns) {
-            self.note(at, Mistake::NotReturned, "");
+    /// Reports what a script without a result seems to have meant to return, or to call.
+    pub(super) fn note_unreturned(&mut self, program: &Program<'_>) {
+        for tail in tails(&program.body) {
+            if self.started == 0 && !waits(tail.statement) {
+                continue;
+            }
+            if let Some((at, name)) = wanted(tail.statement, self.scoping) {
+                return self.note(at, Mistake::NotReturned, name);
+            }
+            if let Some((at, name)) = unused_function(tail.statement, self.scoping) {
+                return self.note(at, Mistake::FunctionNotCalled, name);
+            }
         }
+    }
+
+    /// What the body of a function without `return` seems to have meant to return.
+    pub(super) fn unreturned_value(&self, body: &FunctionBody<'_>) -> Option<(u32, Rc<str>)> {
+        let meant = tails(&body.statements).into_iter().find_map(|tail| match tail.statement {
+            Statement::ExpressionStatement(it) if is_value(&it.expression) => {
+                let name = it.expression.get_identifier_reference().map_or("", |it| it.name.as_str());
+                Some((it.span.start, name))
+            }
+            statement => wanted(statement, self.scoping),
+        });
+        meant.map(|(at, name)| (at, Rc::from(name)))
     }
 
     /// Tests for a direct call of a function of the script that calls tools.
@@ -160,6 +216,10 @@ fn is_value(it: &Expression<'_>) -> bool {
         Expression::ConditionalExpression(it) => is_value(&it.consequent) && is_value(&it.alternate),
         Expression::LogicalExpression(it) => is_value(&it.right),
         Expression::CallExpression(it) => has_value(it),
+        Expression::ChainExpression(it) => match &it.expression {
+            ChainElement::CallExpression(it) => has_value(it),
+            _ => true,
+        },
         _ => false,
     }
 }

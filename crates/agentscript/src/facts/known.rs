@@ -43,8 +43,8 @@ pub(super) struct Function {
     pub(super) is_async: bool,
     /// It calls tools.
     pub(super) calls_tools: bool,
-    /// It has a `return` statement with a value.
-    pub(super) returns: bool,
+    /// Place and name of the value that it seems to have meant to return.
+    pub(super) unreturned: Option<(u32, Rc<str>)>,
 }
 
 impl Function {

@@ -9,7 +9,7 @@ use oxc::{
     span::SourceType,
 };
 
-use super::{nesting, violation::Violation};
+use super::{nesting, objects, violation::Violation};
 use crate::{rejection::Rejection, script::locate};
 
 pub(super) struct Parsed<'a> {
@@ -76,7 +76,6 @@ pub(super) fn parse<'a>(
     let options = ParseOptions { allow_return_outside_function: true, ..ParseOptions::default() };
     let parsed = Parser::new(arena, text, source_type).with_options(options).parse();
     let errors = parsed.diagnostics.errors().min_by_key(|error| offset(error)).cloned();
-    nesting::check(&parsed.program)?;
     let mut parsed = Parsed {
         program: parsed.program,
         errors,
@@ -84,6 +83,15 @@ pub(super) fn parse<'a>(
         scoping: Scoping::default(),
         semantic: None,
     };
+    if parsed.errors.is_some()
+        && let Some(program) = objects::parse_with_last_object(arena, text, source_type, options)
+    {
+        parsed = Parsed { program, errors: None, panicked: false, ..parsed };
+    }
+    nesting::check(&parsed.program)?;
+    if parsed.errors.is_none() {
+        objects::replace_last_block(arena, &mut parsed.program);
+    }
     // Types are gone before scopes matter.
     if !parsed.panicked && !source_type.is_typescript() {
         parsed.analyse();

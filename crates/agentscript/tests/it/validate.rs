@@ -238,7 +238,10 @@ fn types_are_left_out_of_what_runs() {
             "abstract class A { declare a: B; abstract b(): void; c(): void; [d: string]: e; f!: g }",
             "class A { f; }",
         ),
-        ("try { a() } catch (e: unknown) { b<T>(e) }", "try { a(); } catch (e) { b(e); }"),
+        (
+            "try { a() } catch (e: unknown) { b<T>(e) }",
+            "try { return __ag_returns(0, await a()); } catch (e) { return __ag_returns(1, b(e)); }",
+        ),
         ("a as B\n(c)", "a; return c;"),
         ("declare const x: number\nreturn 1", "; return 1;"),
         (
