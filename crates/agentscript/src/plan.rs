@@ -139,7 +139,8 @@ pub enum Mistake {
     ForEachAsync,
     /// A property is read from a promise.
     ReadFromPromise,
-    /// The script returns nothing: the value of its last statement is its result, or, if a name is there, the constant that it declares last is not.
+    /// The script returns nothing, and seems to have meant to return what its last statement declares, sets or adds to. Only a result that
+    /// is null shows it.
     NotReturned,
     /// The script is a function, or declares functions, and calls none of them.
     FunctionNotCalled,
@@ -163,11 +164,9 @@ impl Note {
             Mistake::ReadFromPromise => {
                 format!("`{name}` is read from a promise, so it is undefined; await the call first")
             }
-            Mistake::NotReturned if !name.is_empty() => {
-                format!("`{name}` is not returned, so the result is null; end the script with `return {name}`")
-            }
             Mistake::NotReturned => {
-                "the script has no `return`: the value of its last statement is the result; write `return` in front of it to say so".to_owned()
+                let value = if name.is_empty() { "value" } else { &name };
+                format!("the script returned nothing; end it with `return {value}`")
             }
             Mistake::FunctionNotCalled if name.is_empty() => {
                 "this function is never called, so nothing runs and the result is null; write its body alone, or `return await (async () => { … })()`".to_owned()

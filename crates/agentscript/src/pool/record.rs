@@ -29,7 +29,7 @@ use crate::{
     journal::{HostFunction, Replay, Resumed},
     limits::Limits,
     outcome::{CallRecord, CallStatus, PROGRESS_BYTES, PROGRESS_VALUES, RunError, RunResult, WorkerError},
-    plan::{MAX_WARNINGS, PLAN_BYTES, PlanFacts, PlanRefusal, PlanVerdict, PlanWarning},
+    plan::{MAX_WARNINGS, Mistake, PLAN_BYTES, PlanFacts, PlanRefusal, PlanVerdict, PlanWarning},
     protocol::{Frame, FrameError, MessageKind},
 };
 
@@ -95,6 +95,8 @@ pub(super) struct Record {
     /// The host's judgement, until it is there: nothing else of the worker is looked at before.
     pub(super) judging: Option<Judging>,
     warnings: Vec<PlanWarning>,
+    /// Warnings for a result that is null.
+    unreturned: Vec<PlanWarning>,
     /// The host refused the plan: nothing that the worker asks for is done any more.
     refusal: Option<PlanRefusal>,
     /// Place of the call for which the plan was refused.
@@ -140,6 +142,7 @@ impl Record {
             planned: false,
             judging: None,
             warnings: Vec::new(),
+            unreturned: Vec::new(),
             refusal: None,
             refused_at: None,
             memory: 0,
@@ -263,7 +266,11 @@ impl Record {
         let facts: PlanFacts =
             read_json(frame.body).map_err(|_| RunEnd::from(WorkerError::MessageInvalid))?;
         for note in facts.notes.iter().take(MAX_WARNINGS) {
-            self.warnings.push(PlanWarning { at: note.at, message: note.message() });
+            let warning = PlanWarning { at: note.at, message: note.message() };
+            match note.mistake {
+                Mistake::NotReturned => self.unreturned.push(warning),
+                _ => self.warnings.push(warning),
+            }
         }
         let host = Arc::clone(host);
         let verdict = async move { host.check_plan(facts).await };

@@ -104,6 +104,34 @@ async fn a_verdict_that_takes_time_comes_before_the_first_call_and_before_the_re
     assert_eq!(*host.called.lock().unwrap(), ["fine"]);
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn a_missing_return_is_a_warning_of_a_result_that_is_null() {
+    let host = Arc::new(Strict::default());
+    let warned = async |script: &str| {
+        let outcome = run_on(&pool(), &host, script).await;
+        outcome.warnings.into_iter().map(|it| it.message).collect::<Vec<_>>()
+    };
+    let returned_nothing = |name: &str| [format!("the script returned nothing; end it with `return {name}`")];
+    assert_eq!(warned("const users = await callTool('a:b', {})").await, returned_nothing("users"));
+    assert_eq!(warned("const r = await callTool('a:b', {}); { total: r; }").await, returned_nothing("value"));
+    assert!(returned_nothing("value")[0].len() <= 90);
+    // The result is another branch's, an error, or what the script says.
+    let branches = "try { const r = await callTool('a:b', {}); r.items } catch (e) { ({ error: e.name }) }";
+    for script in [
+        branches,
+        "const users = (await callTool('a:b', {})).items",
+        "const r = await callTool('wrong', {})",
+        "await callTool('a:b', {}); 5",
+        "const f = async () => { await callTool('a:b', {}); return null }; f()",
+    ] {
+        assert_eq!(warned(script).await, Vec::<String>::new(), "{script}");
+    }
+    assert_eq!(
+        warned("try { const r = await callTool('a:b', {}) } catch (e) { ({ error: e.name }) }").await,
+        returned_nothing("r")
+    );
+}
+
 #[tokio::test]
 async fn warnings_come_with_the_result_and_with_errors_each_with_its_place() {
     let host = Arc::new(Strict::default());

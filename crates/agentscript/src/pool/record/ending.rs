@@ -72,6 +72,9 @@ impl Record {
         if let (Err(RunError::ToolError { location, .. }), Some(at)) = (&mut result, self.refused_at) {
             *location = Some(locate(source, at));
         }
+        if matches!(&result, Ok(value) if value.get() == "null") {
+            self.warnings.append(&mut self.unreturned);
+        }
         self.warnings.extend(self.host.hindsight());
         let now = self.elapsed_ms();
         for call in self.calls.iter_mut().filter(|call| call.status == CallStatus::Open) {
