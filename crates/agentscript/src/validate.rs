@@ -4,7 +4,7 @@
 //! caller never reaches the engine.
 //!
 //! `characters` and `nesting` look at the text before the parser may, `parse` calls the parser, `types` removes types, `rules` holds the rules
-//! and their tables, `objects` reads the object that a script ends with, `ending` returns the value of the last statement, `names` the names they know, `fold` finds out what a computed key spells, `growth` what ticks charge, `ticks` puts them in, `guards` what explains errors,
+//! and their tables, `objects` reads the object that a script ends with, `wrappers` takes scripts out of what was written for other runtimes, `ending` returns the value of the last statement, `names` the names they know, `fold` finds out what a computed key spells, `growth` what ticks charge, `ticks` puts them in, `guards` what explains errors,
 //! `adapt` gives the tree the form in which it is printed, `slashes` knows what the engine misreads and `scopes` which variables it binds wrongly, `print` writes the text that runs and `verify` reads it again.
 
 mod adapt;
@@ -26,6 +26,7 @@ mod types;
 pub(crate) mod verify;
 mod violation;
 mod walk;
+mod wrappers;
 
 use std::{
     cell::RefCell,

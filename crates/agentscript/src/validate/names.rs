@@ -6,6 +6,9 @@ use crate::outcome::IllegalKind;
 pub(super) fn free_name(name: &str) -> Option<(IllegalKind, String)> {
     let kind = free_name_kind(name)?;
     let message = match kind {
+        IllegalKind::IllegalModuleAccess if matches!(name, "module" | "exports") => format!(
+            "`{name}` is not available: AgentScript has no modules; write what the function does as the script itself, and `return` the result"
+        ),
         IllegalKind::IllegalModuleAccess => format!(
             "`{name}` is not available: AgentScript has no modules; call a tool with `await callTool(name, input)` instead"
         ),
@@ -181,6 +184,11 @@ pub(super) fn exists(name: &str) -> bool {
 /// Tests for a name of the API: a script may not declare it.
 pub(super) fn is_api(name: &str) -> bool {
     matches!(name, "callTool" | "getTool" | "codecallContext" | "__safe_parallel")
+}
+
+/// Tests for the name of a function or a value that AgentScript gives to scripts and other runtimes pass to them.
+pub(super) fn is_given(name: &str) -> bool {
+    is_api(name) || matches!(name, "console" | "progress" | "readResource" | "listResources" | "getPrompt")
 }
 
 /// Tests for a reserved name that scripts may not use.

@@ -9,7 +9,7 @@ use oxc::{
     span::SourceType,
 };
 
-use super::{nesting, objects, violation::Violation};
+use super::{nesting, objects, violation::Violation, wrappers};
 use crate::{rejection::Rejection, script::locate};
 
 pub(super) struct Parsed<'a> {
@@ -91,6 +91,7 @@ pub(super) fn parse<'a>(
     nesting::check(&parsed.program)?;
     if parsed.errors.is_none() {
         objects::replace_last_block(arena, &mut parsed.program);
+        wrappers::unwrap(arena, &mut parsed.program);
     }
     // Types are gone before scopes matter.
     if !parsed.panicked && !source_type.is_typescript() {

@@ -18,7 +18,7 @@ use oxc::{
     span::{GetSpan, SourceType, Span},
 };
 
-use super::violation::Violation;
+use super::{rules, violation::Violation};
 use crate::outcome::IllegalKind;
 
 /// Makes a typed program plain JavaScript. Spans stay those of the text.
@@ -108,10 +108,12 @@ impl<'a> VisitJsMut<'a> for Types<'a> {
             Statement::TSGlobalDeclaration(it) => {
                 self.refuse(it.span, "`declare global` is not part of AgentScript");
             }
-            Statement::ImportDeclaration(_)
-            | Statement::TSImportEqualsDeclaration(_)
-            | Statement::TSExportAssignment(_)
-            | Statement::TSNamespaceExportDeclaration(_) => self.refuse_module(it.span()),
+            Statement::ImportDeclaration(_) | Statement::TSImportEqualsDeclaration(_) => {
+                self.refuse_as(IllegalKind::IllegalModuleAccess, it.span(), rules::IMPORT);
+            }
+            Statement::TSExportAssignment(_) | Statement::TSNamespaceExportDeclaration(_) => {
+                self.refuse_as(IllegalKind::IllegalModuleAccess, it.span(), rules::EXPORT);
+            }
             it => walk_js_mut::walk_statement(self, it),
         }
     }
@@ -260,11 +262,6 @@ impl<'a> VisitJsMut<'a> for Types<'a> {
 impl Types<'_> {
     fn refuse(&mut self, span: Span, message: &str) {
         self.refuse_as(IllegalKind::IllegalSyntax, span, message);
-    }
-
-    fn refuse_module(&mut self, span: Span) {
-        let message = "modules are not available; call tools with `await callTool(name, input)`";
-        self.refuse_as(IllegalKind::IllegalModuleAccess, span, message);
     }
 
     fn refuse_as(&mut self, kind: IllegalKind, span: Span, message: &str) {

@@ -293,6 +293,30 @@ fn messages_say_what_to_do() {
 }
 
 #[test]
+fn messages_about_modules_say_what_to_write_instead() {
+    for (text, advice) in [
+        ("import fs from 'fs'", "remove the `import`"),
+        ("import type { A } from 'a'; return 1 as A", "remove the `import`"),
+        ("export const a = 1", "remove the `export`, and end the script with `return value`"),
+        ("export async function main() {}", "remove the `export`"),
+        ("export default class {}", "remove the `export`"),
+        (
+            "module.exports = async () => 1",
+            "write what the function does as the script itself, and `return` the result",
+        ),
+        ("exports.run = () => 1", "write what the function does as the script itself"),
+        ("await import('fs')", "call tools with `await callTool(name, input)`"),
+        ("require('fs')", "call a tool with `await callTool(name, input)`"),
+    ] {
+        let refused = validate(text);
+        let Err(Rejection::Illegal { kind: IllegalKind::IllegalModuleAccess, message, .. }) = &refused else {
+            panic!("{text}: {refused:?}")
+        };
+        assert!(message.contains(advice), "{text}: {message}");
+    }
+}
+
+#[test]
 fn a_fence_hides_no_nesting_from_the_check_in_front_of_the_parser() {
     on_asked_stack(|| {
         let refused = |text: &str| validate(text).unwrap_err().to_string();

@@ -25,9 +25,21 @@ pub(super) fn top_level_this(facts: &Facts<'_>, node: AstKind<'_>) -> Option<Vio
 }
 
 pub(super) fn module_syntax(_: &Facts<'_>, node: AstKind<'_>) -> Option<Violation> {
-    let message = "modules are not available: no `import`, no `export`; call tools with `await callTool(name, input)` and `return` the result";
+    let message = match node {
+        AstKind::ImportDeclaration(_) => IMPORT,
+        AstKind::ImportExpression(_) | AstKind::ImportMeta(_) => {
+            "modules are not available; call tools with `await callTool(name, input)`"
+        }
+        _ => EXPORT,
+    };
     refuse(IllegalModuleAccess, node.span(), message)
 }
+
+/// The message about an `import` statement.
+pub(in crate::validate) const IMPORT: &str = "modules are not available: remove the `import`; `callTool`, `getTool` and `codecallContext` are there without one";
+/// The message about an `export`.
+pub(in crate::validate) const EXPORT: &str =
+    "modules are not available: remove the `export`, and end the script with `return value`";
 
 pub(super) fn hashbang(_: &Facts<'_>, node: AstKind<'_>) -> Option<Violation> {
     refuse(IllegalSyntax, node.span(), "a `#!` line is not allowed; remove it")

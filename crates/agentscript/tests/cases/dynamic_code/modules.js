@@ -43,9 +43,9 @@ import 'fs'
 // expect: illegal IllegalModuleAccess
 export const a = 1
 
-//// export default
+//// export default with a name
 // expect: illegal IllegalModuleAccess
-export default 1
+export { a as default }; const a = 1
 
 //// import.meta
 // expect: illegal IllegalModuleAccess
