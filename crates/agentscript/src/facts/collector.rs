@@ -73,7 +73,7 @@ pub(super) struct Collector<'s> {
     /// A `return` with a value stands outside all functions.
     pub(super) returns: bool,
     /// Places of the `return`s that were put in for a script without one, in order.
-    unsaid: &'s [u32],
+    pub(super) unsaid: &'s [u32],
     /// The function that the last call was one of, if it is the script's own.
     pub(super) called: Option<Rc<Function>>,
     /// Bytes left for names and inputs.
@@ -108,10 +108,7 @@ impl<'s> Collector<'s> {
         if let Some((at, name)) = only_function(program) {
             self.note(at, Mistake::FunctionNotCalled, name);
         }
-        // A `return` that was put in is in some of the branches only.
-        if !self.returns || !self.unsaid.is_empty() {
-            self.note_unreturned(program);
-        }
+        self.note_unreturned(program);
         let catches = self.catches;
         let ends_run = |(mut call, exposure): (CallSite, Exposure)| {
             call.ends_run = exposure == Exposure::Bare || (exposure == Exposure::Loose && !catches);

@@ -14,7 +14,7 @@ use oxc::{
 use super::{
     collector::Collector,
     forms::{unused_function, waits, wanted},
-    tails::tails,
+    tails::{Tail, tails},
 };
 use crate::plan::Mistake;
 
@@ -139,16 +139,20 @@ pub(crate) fn returns(program: &Program<'_>) -> bool {
 }
 
 impl Collector<'_> {
-    /// Reports what a script without a result seems to have meant to return, or to call.
+    /// Reports what a script that may end without a result seems to have meant to return, or to call.
     pub(super) fn note_unreturned(&mut self, program: &Program<'_>) {
-        for tail in tails(&program.body) {
-            if self.started == 0 && !waits(tail.statement) {
+        let says_some = self.returns && self.unsaid.is_empty();
+        for Tail { statement, .. } in tails(&program.body) {
+            // One that returns elsewhere may collect what it needs.
+            let is_value =
+                matches!(statement, Statement::VariableDeclaration(_)) || named_value(statement).is_some();
+            if (says_some && !is_value) || (self.started == 0 && !waits(statement)) {
                 continue;
             }
-            if let Some((at, name)) = wanted(tail.statement, self.scoping) {
+            if let Some((at, name)) = named_value(statement).or_else(|| wanted(statement, self.scoping)) {
                 return self.note(at, Mistake::NotReturned, name);
             }
-            if let Some((at, name)) = unused_function(tail.statement, self.scoping) {
+            if let Some((at, name)) = unused_function(statement, self.scoping) {
                 return self.note(at, Mistake::FunctionNotCalled, name);
             }
         }
@@ -156,13 +160,9 @@ impl Collector<'_> {
 
     /// What the body of a function without `return` seems to have meant to return.
     pub(super) fn unreturned_value(&self, body: &FunctionBody<'_>) -> Option<(u32, Rc<str>)> {
-        let meant = tails(&body.statements).into_iter().find_map(|tail| match tail.statement {
-            Statement::ExpressionStatement(it) if is_value(&it.expression) => {
-                let name = it.expression.get_identifier_reference().map_or("", |it| it.name.as_str());
-                Some((it.span.start, name))
-            }
-            statement => wanted(statement, self.scoping),
-        });
+        let meant = tails(&body.statements)
+            .into_iter()
+            .find_map(|tail| named_value(tail.statement).or_else(|| wanted(tail.statement, self.scoping)));
         meant.map(|(at, name)| (at, Rc::from(name)))
     }
 
@@ -172,6 +172,13 @@ impl Collector<'_> {
         !matches!(call.callee.without_parentheses(), Expression::StaticMemberExpression(_))
             && self.called.as_ref().is_some_and(|function| function.calls_tools)
     }
+}
+
+/// The place of an expression that is there for its value, and its name if it is one.
+fn named_value<'p>(it: &'p Statement<'_>) -> Option<(u32, &'p str)> {
+    let Statement::ExpressionStatement(it) = it else { return None };
+    let name = || it.expression.get_identifier_reference().map_or("", |it| it.name.as_str());
+    is_value(&it.expression).then(|| (it.span.start, name()))
 }
 
 /// Tests for a call of a function of the script or of the host, or of a promise's method.
