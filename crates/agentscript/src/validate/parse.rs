@@ -102,10 +102,21 @@ pub(super) fn parse<'a>(
 
 pub(super) fn rejection(text: &str, error: &OxcDiagnostic) -> Rejection {
     let message = match &error.help {
+        _ if is_in_object(text, error) => OBJECT.to_owned(),
         Some(help) => format!("{}: {help}", error.message),
         None => error.message.to_string(),
     };
     Rejection::SyntaxError { message, location: locate(text, offset(error)) }
+}
+
+/// The message about an object that the grammar takes for a block.
+const OBJECT: &str =
+    "this `{` begins a block; if an object is meant, write `return` in front of it or put it in parentheses";
+
+/// Tests for an error at the colon behind a key: the parser read the key as a statement.
+fn is_in_object(text: &str, error: &OxcDiagnostic) -> bool {
+    let rest = text.get(offset(error) as usize..).unwrap_or_default();
+    error.message.starts_with("Expected a semicolon") && rest.trim_start().starts_with(':')
 }
 
 /// Returns the place to report: of a name that is declared twice, the second.

@@ -317,6 +317,24 @@ fn messages_about_modules_say_what_to_write_instead() {
 }
 
 #[test]
+fn an_object_in_the_place_of_a_block_is_told_what_it_needs() {
+    for text in [
+        "try { const r = 1; { total: r, items: [] } } catch (e) {}",
+        "if (a) return 1\n{ a: 1, b: 2 }",
+        "{ \"a\": 1 }",
+    ] {
+        let refused = validate(text);
+        let Err(Rejection::SyntaxError { message, .. }) = &refused else { panic!("{text}: {refused:?}") };
+        assert!(
+            message.contains("write `return` in front of it or put it in parentheses"),
+            "{text}: {message}"
+        );
+    }
+    let refused = validate("const a = 1 const b = 2");
+    assert!(!format!("{refused:?}").contains("an object"), "{refused:?}");
+}
+
+#[test]
 fn a_fence_hides_no_nesting_from_the_check_in_front_of_the_parser() {
     on_asked_stack(|| {
         let refused = |text: &str| validate(text).unwrap_err().to_string();

@@ -274,3 +274,48 @@ try { true ? fail() : null } catch { 'caught' }
 // expect: ok 5
 const f = async () => 5;
 null ?? f()
+
+//// an object with a prototype
+// expect: illegal IllegalPrototypeAccess
+const o = [];
+{ __proto__: o }
+
+//// names in an object are looked at
+// expect: illegal IllegalModuleAccess
+const o = [];
+{ o, require }
+
+//// also in one of several members
+// expect: illegal IllegalBuiltinAccess
+const o = [];
+{
+  o,
+  run: () => eval('1'),
+  n: 1
+}
+
+//// a text that grows in an object is charged
+// expect: limit
+let s = 'x'.repeat(1000);
+for (let i = 0; i < 100; i++) s = s + s;
+{ s }
+
+//// an object of classes and generators
+// expect: ok {"a": {"n": 1}, "b": [1, 2]}
+class A { n = 1 }
+function* two() { yield 1; yield 2 }
+{
+  a: new A(),
+  b: [...two()],
+}
+
+//// braces in a text are no object
+// expect: ok "\n{ a: 1 }"
+const t = `
+{ a: 1 }`;
+t
+
+//// windows line ends
+// expect: ok {"a": 1, "b": 2}
+const a = 1;
+{ a, b: 2 };

@@ -136,3 +136,11 @@ await main()
 //// module.exports
 // expect: illegal IllegalModuleAccess
 module.exports = async () => { return 5 }
+
+//// what it calls is checked
+// expect: illegal SelfReferenceBlocked
+export default async ({ callTool }) => callTool('codecall:execute', {})
+
+//// its default may not be reached by another name
+// expect: illegal IllegalIdentifier
+export default async function ({ callTool: getTool }) { return 1 }
