@@ -22,9 +22,9 @@ use serde_json::value::{RawValue, to_raw_value};
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 use crate::{
-    CodeCall, Mode, describe, meta_tools,
+    CodeCall, Mode,
     nesting::{Nesting, RunMemory},
-    plan_check::{self, Named, Tools},
+    plan_check::{self, Named},
     progress::PlanProgress,
     results::{Handles, Kept, KeptResults, Room, answer_weight, reading_weight},
     runs::{Questions, Rehearsal, RunJournal, RunStart, waited_for},
@@ -36,7 +36,7 @@ use crate::{
 /// Answers the host calls of one run.
 pub(crate) struct ScriptHost {
     pub(crate) invoker: Arc<Invoker>,
-    mode: Mode,
+    pub(crate) mode: Mode,
     sanitizer: Sanitizer,
     pub(crate) caller: Caller,
     context: RequestContext<RoleServer>,
@@ -175,6 +175,9 @@ impl ScriptHost {
             message: format!("the input of `{}` must be an object", call.name),
             ..ToolFailure::default()
         })?;
+        if let Some(why) = plan_check::misspelt(&tool, &arguments) {
+            return Err(self.failure(codes::VALIDATION_ERROR, &why));
+        }
         restore_numbers(&mut arguments, tool.input_schema());
         let sent = SentTexts::of_input(&arguments);
         let files = self.handles.fill(&mut arguments, tool.input_schema(), &self.room);
@@ -283,85 +286,6 @@ impl ScriptHost {
             context.extensions.insert(progress.sink(name));
         }
         (context, cancel)
-    }
-
-    async fn tool(&self, name: &str) -> Result<PermittedTool, ToolFailure> {
-        let shown = excerpt::name(name);
-        if meta_tools::is_meta_tool(name) {
-            return Err(ToolFailure {
-                code: codes::SELF_REFERENCE_BLOCKED.to_owned(),
-                message: format!("a script cannot call `{shown}`; call the tools of apps"),
-                ends_run: true,
-                ..ToolFailure::default()
-            });
-        }
-        if *shown != *name {
-            // No tool has a name of this length, and nothing looks at all of it.
-            return Err(self.failure(codes::TOOL_NOT_FOUND, &format!("tool `{shown}` does not exist")));
-        }
-        if self.allowed.as_ref().is_some_and(|allowed| !allowed.contains(name)) {
-            let view = self.invoker.registry().view(&self.caller);
-            let plain = view.tool(name).ok().map(|tool| tool.name.clone());
-            let allowed =
-                |plain: &Arc<str>| self.allowed.as_ref().is_some_and(|names| names.contains(&**plain));
-            if !plain.as_ref().is_some_and(allowed) {
-                return Err(self.denied(name));
-            }
-        }
-        let reaches = |tool: &ToolEntry| self.mode.in_code(tool);
-        let tool = match self.invoker.find_among(name, &self.caller, reaches).await {
-            Ok(tool) => tool,
-            Err(error) => {
-                return Err(self.tool_failure(name, error.into(), SentTexts::default(), None).await);
-            }
-        };
-        if !self.mode.in_code(&tool) {
-            let why = format!("tool `{name}` is not enabled in code mode");
-            return Err(self.failure(codes::ACCESS_DENIED, &why));
-        }
-        Ok(tool)
-    }
-
-    /// Looks up the tools that a plan names, some of them where there are many.
-    async fn named_tools(&self, facts: &PlanFacts) -> Tools {
-        let read = plan_check::read_calls(facts);
-        let (mut tools, mut unknown) = (Tools::new(), 0);
-        for (at, call) in (0..).zip(&facts.calls) {
-            let is_read = read.contains(&at);
-            let is_full = tools.len() == plan_check::MOST_TOOLS || unknown == plan_check::MOST_UNKNOWN;
-            match tools.get_mut(&call.name) {
-                Some(Named::Tool { entry, shape }) if is_read && shape.is_none() => {
-                    *shape = self.shapes.result_shape(entry, &self.caller)
-                }
-                Some(_) => {}
-                None if is_full => break,
-                None => {
-                    let named = match self.tool(&call.name).await {
-                        // Findings would describe it: the call itself is refused.
-                        Ok(tool) if !tool.may_be_called() => continue,
-                        Ok(tool) => {
-                            let shape =
-                                is_read.then(|| self.shapes.result_shape(&tool, &self.caller)).flatten();
-                            Named::Tool { entry: tool.entry().clone(), shape }
-                        }
-                        Err(failure) if plan_check::is_unknown(&failure) => {
-                            unknown += 1;
-                            Named::Unknown(failure)
-                        }
-                        Err(_) => Named::Undecided,
-                    };
-                    tools.insert(call.name.clone(), named);
-                }
-            }
-        }
-        tools
-    }
-
-    fn denied(&self, name: &str) -> ToolFailure {
-        self.failure(
-            codes::ACCESS_DENIED,
-            &format!("tool `{name}` is not in allowedTools; add it to call it"),
-        )
     }
 
     /// A failure of a call with the texts `sent`, as the script sees it. Its details are kept for the reply of a run that ends with it.
@@ -527,28 +451,6 @@ impl Host for ScriptHost {
     }
 
     fn get_tool(&self, name: String) -> HostFuture<'_, Result<Box<RawValue>, ToolFailure>> {
-        Box::pin(async move {
-            let name = excerpt::name(&name);
-            let tool = match self.invoker.find(&name, &self.caller).await {
-                Err(error @ InvokeError::Unavailable { .. }) => {
-                    return Err(self.failure(error.code(), &error.to_string()));
-                }
-                found => found.ok().filter(|tool| self.mode.in_code(tool) && tool.may_be_called()),
-            };
-            let tool = tool.ok_or_else(|| {
-                self.failure(codes::TOOL_NOT_FOUND, &format!("tool `{name}` does not exist"))
-            })?;
-            // It is no call of a tool, so nothing but the room of the run bounds it: one is described at a time.
-            let _turn = self.room.turn(u64::MAX).await;
-            let (shapes, caller) = (self.shapes.clone(), self.caller.clone());
-            let described = off_thread(usize::MAX, move || {
-                to_raw_value(&describe::metadata(&tool, shapes.result_shape(&tool, &caller).as_ref()))
-            });
-            let failed = |message: &str| self.failure(codes::TOOL_EXECUTION_ERROR, message);
-            let described = described.await.map_err(|error| failed(&error.to_string()))?;
-            let _taken =
-                self.room.take(described.get().len() as u64).map_err(|full| failed(&full.message))?;
-            Ok(described)
-        })
+        Box::pin(async move { self.describe_tool(&name).await })
     }
 }

@@ -21,6 +21,7 @@ mod hints;
 mod host;
 mod invoke;
 mod live_index;
+mod lookup;
 mod meta_tools;
 mod nesting;
 mod pages;

@@ -139,6 +139,11 @@ impl ToolEntry {
         }
     }
 
+    /// Returns `true` if the gateway refuses arguments that the schema refuses.
+    pub fn checks_input(&self) -> bool {
+        self.owner.options.schema_mode == SchemaMode::Strict
+    }
+
     /// At most `most` problems for which the gateway would refuse `arguments`; none where it does not check them.
     pub fn input_problems(&self, arguments: &Value, most: usize) -> Vec<InputProblem> {
         match self.owner.options.schema_mode {

@@ -93,11 +93,12 @@ pub(super) fn unnamed_of(name: &str, members: &[(&str, u32)], tool: &ToolEntry) 
     if more == Some(&Value::Bool(false)) || OPEN.iter().any(|keyword| schema.contains_key(*keyword)) {
         return Vec::new();
     }
-    let required = schema.get("required").and_then(Value::as_array).into_iter().flatten();
-    let mut names = names_at(tool, "");
-    if names.is_empty() {
+    let Some(properties) = schema.get("properties").and_then(Value::as_object) else { return Vec::new() };
+    if properties.is_empty() || members.iter().all(|(name, _)| properties.contains_key(*name)) {
         return Vec::new();
     }
+    let required = schema.get("required").and_then(Value::as_array).into_iter().flatten();
+    let mut names: Vec<&str> = properties.keys().map(String::as_str).collect();
     names.extend(required.filter_map(Value::as_str));
     names.sort_unstable();
     names.dedup();
@@ -117,7 +118,7 @@ pub(super) fn unnamed_of(name: &str, members: &[(&str, u32)], tool: &ToolEntry) 
         );
         Some(Unnamed {
             warning: PlanWarning { at: *at, message },
-            is_misspelt: near.is_some() && more.is_none(),
+            is_misspelt: near.is_some() && more.is_none() && tool.checks_input(),
         })
     };
     unnamed.take(MOST_PROBLEMS).filter_map(warning).take(MOST_SHOWN).collect()

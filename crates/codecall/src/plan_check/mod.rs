@@ -129,8 +129,8 @@ pub(crate) fn judge(facts: &PlanFacts, tools: &Tools, is_rehearsal: bool) -> Pla
         let mut problems = Vec::from_iter(problem);
         if let Some(Named::Tool { entry, .. }) = tools.get(&call.name) {
             for Unnamed { warning: PlanWarning { at, message }, is_misspelt } in input::unnamed(call, entry) {
-                let is_certain = is_misspelt && !only_reads(entry);
-                problems.push(Problem { at, code: codes::VALIDATION_ERROR.to_owned(), message, is_certain });
+                let code = codes::VALIDATION_ERROR.to_owned();
+                problems.push(Problem { at, code, message, is_certain: is_misspelt });
             }
         }
         for Problem { at, code, message, is_certain } in problems {
@@ -160,12 +160,9 @@ pub(crate) fn judge(facts: &PlanFacts, tools: &Tools, is_rehearsal: bool) -> Pla
     verdict
 }
 
-/// The first parameter of `input` that looks like a misspelt one of `tool`, which changes something: the server may ignore it, and `dry_run` for `dryRun` would run
-/// for real.
+/// The message on the first parameter of `input` that looks like a misspelt one of `tool`: the server may ignore it, and with `dry_run` for `dryRun` it would
+/// act for real.
 pub(crate) fn misspelt(tool: &ToolEntry, input: &JsonObject) -> Option<String> {
-    if only_reads(tool) {
-        return None;
-    }
     let members: Vec<_> = input.keys().map(|name| (name.as_str(), 0)).collect();
     let found = input::unnamed_of(&tool.tool.name, &members, tool);
     let first = found.into_iter().find(|unnamed| unnamed.is_misspelt)?;
@@ -207,10 +204,6 @@ fn pages(call: &CallSite, tool: &ToolEntry) -> Option<Problem> {
 
 fn unknown_tool(call: &CallSite, failure: &ToolFailure, is_certain: bool) -> Problem {
     Problem { at: call.at, code: failure.code.clone(), message: failure.message.clone(), is_certain }
-}
-
-fn only_reads(tool: &ToolEntry) -> bool {
-    tool.tool.annotations.as_ref().is_some_and(|hints| hints.read_only_hint == Some(true))
 }
 
 /// `TOOL_NOT_FOUND` is for the check to report; other failures of the lookup are left to the call.

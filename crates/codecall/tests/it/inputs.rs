@@ -43,7 +43,7 @@ async fn required_parameters_with_a_default_may_be_left_out_of_direct_calls_invo
 }
 
 #[tokio::test]
-async fn an_invocation_with_a_misspelt_parameter_of_a_tool_that_may_change_something_calls_nothing() {
+async fn a_misspelt_parameter_calls_nothing_however_the_input_is_written() {
     let served = Served::over(json!({}), files()).await;
     let ada = served.client("ada").await;
     let misspelt = json!({"tool": "app:echo", "input": {"id": "a", "box": {}, "limti": 5}});
@@ -53,6 +53,18 @@ async fn an_invocation_with_a_misspelt_parameter_of_a_tool_that_may_change_somet
         invoked["error"]["message"],
         "the input of `app:echo` has no parameter `limti`; did you mean `limit`? Nothing was called"
     );
+    for input in [
+        "{ id: 'a', box: {}, ...{ limti: 5 } }",
+        "JSON.parse('{\"id\": \"a\", \"box\": {}, \"limti\": 5}')",
+        "Object.fromEntries([['id', 'a'], ['box', {}], ['limti', 5]])",
+    ] {
+        let script = format!("const input = {input}; return await callTool('app:echo', input)");
+        let run = ada.body("codecall:execute", json!({"script": script})).await;
+        assert_eq!(run["error"]["code"], "VALIDATION_ERROR", "{run}");
+        let message = run["error"]["message"].as_str().unwrap();
+        assert!(message.contains("has no parameter `limti`; did you mean `limit`?"), "{message}");
+        assert_eq!(run["calls"]["ok"].as_u64().unwrap_or(0), 0, "{run}");
+    }
     let other = json!({"tool": "app:echo", "input": {"id": "a", "box": {}, "note": "x"}});
     assert_eq!(ada.body("codecall:invoke", other).await["result"]["note"], "x");
 }
