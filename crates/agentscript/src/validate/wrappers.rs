@@ -50,7 +50,9 @@ fn only_export(program: &Program<'_>) -> Option<usize> {
     let is_only = modules.next().is_none();
     let is_last = program.body[at + 1..].iter().all(is_passed_over);
     let is_meant = match &it.declaration {
-        ExportDefaultDeclarationKind::FunctionDeclaration(it) => it.id.is_some() || is_last,
+        ExportDefaultDeclarationKind::FunctionDeclaration(it) => {
+            it.body.is_some() && (it.id.is_some() || is_last)
+        }
         declaration => declaration.as_expression().is_some() && is_last,
     };
     (is_only && is_meant).then_some(at)
@@ -101,7 +103,10 @@ fn takes_nothing(it: &FormalParameters<'_>) -> bool {
 fn is_callable(program: &Program<'_>, name: &str) -> bool {
     program.body.iter().any(|it| match it {
         Statement::FunctionDeclaration(it) => {
-            it.id.as_ref().is_some_and(|id| id.name == name) && takes_nothing(&it.params) && !it.generator
+            it.id.as_ref().is_some_and(|id| id.name == name)
+                && takes_nothing(&it.params)
+                && !it.generator
+                && it.body.is_some()
         }
         Statement::VariableDeclaration(it) => it.declarations.iter().any(|it| {
             it.id.get_binding_identifier().is_some_and(|id| id.name == name)

@@ -144,3 +144,13 @@ export default async ({ callTool }) => callTool('codecall:execute', {})
 //// its default may not be reached by another name
 // expect: illegal IllegalIdentifier
 export default async function ({ callTool: getTool }) { return 1 }
+
+//// a function without a body
+// expect: illegal IllegalModuleAccess
+const n = 8;
+export default async function ()
+
+//// a name of a function without a body
+// expect: runtime ReferenceError
+function main(): void;
+export default main
