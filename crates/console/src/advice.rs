@@ -65,7 +65,9 @@ pub(crate) fn on(code: &str) -> Option<&'static str> {
         "runtime_error" => {
             "The script threw an error, or reached a limit that its message names. Run it in the pad to look at it."
         }
-        "tool_error" => "A tool call failed and the script did not catch it. The failed call is below.",
+        "tool_error" => {
+            "A tool call failed and the script did not catch it. The page of the run has its error."
+        }
         _ => return None,
     })
 }

@@ -7,7 +7,9 @@ use std::{
     time::{Duration, SystemTime},
 };
 
+use gatewright_pages::breakable;
 use humantime_serde::re::humantime;
+use maud::{Markup, html};
 
 /// Longest text shown of one result, in bytes. The page states how much was cut off.
 pub(crate) const LONGEST: usize = 256 * 1024;
@@ -40,6 +42,40 @@ pub(crate) fn line(text: &str, most: usize) -> String {
         line.push('…');
     }
     line
+}
+
+/// Length from which a word of prose may break between its parts, in characters.
+const LONG_WORD: usize = 24;
+
+/// At most `most` characters of `text` on one line, in which parts between backticks are code.
+pub(crate) fn prose(text: &str, most: usize) -> Markup {
+    code_parts(&line(text, most))
+}
+
+/// The first [`LONGEST`] bytes of a message, in which parts between backticks are code.
+pub(crate) fn message(text: &str) -> Markup {
+    code_parts(&plain(cut(text).0))
+}
+
+fn code_parts(text: &str) -> Markup {
+    let parts: Vec<&str> = text.split('`').collect();
+    if parts.len().is_multiple_of(2) {
+        return words(text);
+    }
+    html! {
+        @for (at, part) in parts.into_iter().enumerate() {
+            @if at % 2 == 1 { code { (breakable(part)) } } @else { (words(part)) }
+        }
+    }
+}
+
+/// Text whose addresses and long names break between their parts.
+fn words(text: &str) -> Markup {
+    html! {
+        @for word in text.split_inclusive(' ') {
+            @if word.chars().nth(LONG_WORD).is_some() { (breakable(word)) } @else { (word) }
+        }
+    }
 }
 
 /// The first [`LONGEST`] bytes, and the number of bytes cut off.
@@ -88,6 +124,14 @@ pub(crate) fn clock(at: SystemTime) -> String {
     instant(at).get(11..19).unwrap_or_default().to_owned()
 }
 
+/// The time of day in UTC if `at` is on the day of `now`, else day and time.
+pub(crate) fn day_or_clock(at: SystemTime, now: SystemTime) -> String {
+    match instant(at).get(..10) == instant(now).get(..10) {
+        true => format!("{} UTC", clock(at)),
+        false => moment(at),
+    }
+}
+
 /// `100,000`.
 pub(crate) fn grouped(number: u64) -> String {
     let digits = number.to_string();
@@ -101,9 +145,9 @@ pub(crate) fn grouped(number: u64) -> String {
     grouped
 }
 
-/// `1 tool`, `2 tools`.
+/// `1 tool`, `2 tools`, `5,000 tools`.
 pub(crate) fn count(number: usize, what: &str) -> String {
-    format!("{number} {what}{}", if number == 1 { "" } else { "s" })
+    format!("{} {what}{}", grouped(number as u64), if number == 1 { "" } else { "s" })
 }
 
 #[cfg(test)]
@@ -138,7 +182,27 @@ mod tests {
             (grouped(7), grouped(1_000), grouped(10_000_000)),
             ("7".into(), "1,000".into(), "10,000,000".into())
         );
+        assert_eq!((count(1, "tool"), count(5_013, "tool")), ("1 tool".into(), "5,013 tools".into()));
         assert_eq!(moment(SystemTime::UNIX_EPOCH), "1970-01-01 00:00:00 UTC");
         assert_eq!(clock(SystemTime::UNIX_EPOCH + Duration::from_secs(3_661)), "01:01:01");
+    }
+
+    #[test]
+    fn times_of_another_day_have_their_day() {
+        let at = |seconds| SystemTime::UNIX_EPOCH + Duration::from_secs(seconds);
+        assert_eq!(day_or_clock(at(3_661), at(86_399)), "01:01:01 UTC");
+        assert_eq!(day_or_clock(at(3_661), at(86_400)), "1970-01-01 01:01:01 UTC");
+    }
+
+    #[test]
+    fn parts_between_backticks_are_code_and_long_addresses_break_between_their_parts() {
+        let shown = |text| prose(text, 200).into_string();
+        assert_eq!(shown("set `a.b` <now>"), "set <code>a.<wbr>b<wbr></code> &lt;now&gt;");
+        assert_eq!(shown("one ` alone"), "one ` alone");
+        assert_eq!(message("`a`\nb").into_string(), "<code>a<wbr></code>\nb");
+        assert_eq!(
+            shown("at http://localhost:3000/oauth/account"),
+            "at http:<wbr>/<wbr>/<wbr>localhost:<wbr>3000/<wbr>oauth/<wbr>account<wbr>"
+        );
     }
 }

@@ -11,7 +11,7 @@ use gatewright_core::{ApprovalDuration, ApprovalRecord, Approver};
 use http::StatusCode;
 use maud::{Markup, html};
 
-use super::{NavItem, page, stale, time, token};
+use super::{NavItem, page, stale, subject, time, token};
 use crate::{ConsoleState, OPERATOR, guard, text};
 
 /// Approvals on the page.
@@ -62,7 +62,7 @@ async fn render(state: &ConsoleState, status: StatusCode, note: Option<Markup>) 
         p.soft { "Requests that policies let pass once somebody approved them. Each approval is for one request with exactly these arguments." }
         @if let Some(note) = &note { (note) }
         @match &listed {
-            Ok(waiting) if waiting.is_empty() => p.soft { "None waits." },
+            Ok(waiting) if waiting.is_empty() => p.soft { "No request waits for an approval." },
             Ok(waiting) => {
                 ol.waiting { @for (n, approval) in waiting.iter().take(MOST).enumerate() { (entry(state, n, approval)) } }
                 @if waiting.len() > MOST { p.soft { "There are " (waiting.len() - MOST) " more." } }
@@ -80,14 +80,14 @@ fn entry(state: &ConsoleState, n: usize, approval: &ApprovalRecord) -> Markup {
     html! {
         li.card {
             h2 id={"approval" (n)} { code { (text::line(&approval.object.to_string(), 100)) } }
-            p { (text::line(&approval.reason, 600)) }
+            p.reason { (text::prose(&approval.reason, 600)) }
             dl.facts {
-                div { dt { "Caller" } dd { (text::line(&approval.subject, 60)) @if let Some(client) = &approval.client { " with " (text::line(client, 60)) } } }
+                div { dt { "Caller" } dd { (subject(&approval.subject, approval.client.as_deref())) } }
                 @if let Some(place) = approval.place() { div { dt { "Place" } dd { (text::line(&place, 100)) } } }
                 div { dt { "Policy" } dd { (text::line(&approval.policy, 100)) } }
                 @if let Some(scope) = &approval.approvers { div { dt { "Approvers" } dd { "holders of " code { (text::line(scope, 60)) } } } }
                 div { dt { "Asked" } dd { (time(at(approval.created_ms))) } }
-                div { dt { "Expires" } dd { (text::moment(at(approval.expires_ms))) } }
+                div { dt { "Expires" } dd { (time(at(approval.expires_ms))) } }
             }
             @if approval.arguments.is_empty() {
                 @if approval.object.takes_arguments() { p.soft { "It has no arguments." } }

@@ -1,11 +1,7 @@
 //! `/console/calls/{id}`: one request of a client for a tool: its outcome and advice, its arguments if they are kept, the calls that it made,
 //! and ways to its journal and to repeat it.
 
-use std::{
-    collections::BTreeSet,
-    sync::Arc,
-    time::{Duration, SystemTime, UNIX_EPOCH},
-};
+use std::{collections::BTreeSet, sync::Arc};
 
 use axum::{
     extract::{Path, State},
@@ -17,20 +13,18 @@ use http::StatusCode;
 use maud::{Markup, html};
 use serde_json::Value;
 
-use super::{NavItem, calls::caller, encode, ending, missing, page, result, time, tool_path, waterfall};
-use crate::{ConsoleState, advice, text};
+use super::{NavItem, calls::caller, encode, ending, missing, page, result, run, time, tool_path, waterfall};
+use crate::{ConsoleState, Entry, advice, text};
 
 /// Latest journals among which that of a script is looked for.
 const LATEST: usize = 200;
-/// Time between the start of a request and that of its journal.
-const APART: Duration = Duration::from_secs(2);
 
 pub(crate) async fn show(State(state): State<Arc<ConsoleState>>, Path(id): Path<String>) -> Response {
     let Some(entry) = id.parse().ok().and_then(|id| state.history.get(id)) else {
         return missing(&state, "This call is no longer kept, or there was none with this number.");
     };
     let execution = &entry.execution;
-    let runs = runs_of(&state, execution).await;
+    let runs = runs_of(&state, &entry).await;
     let body = html! {
         p.back { a href="/console/calls" { "Calls" } }
         h1 { code { (text::line(&execution.tool, 100)) } " " (ending(&execution.ending)) }
@@ -71,31 +65,25 @@ pub(crate) fn advised(codes: Vec<String>) -> Markup {
         @if !advice.is_empty() {
             section aria-labelledby="advice" {
                 h2 #advice { "What to do" }
-                dl.list.advice { @for (code, advice) in advice { div { dt { code { (text::line(&code, 60)) } } dd { (advice) } } } }
+                dl.list.advice { @for (code, advice) in advice { div { dt { code { (text::line(&code, 60)) } } dd { (text::prose(advice, 400)) } } } }
             }
         }
     }
 }
 
 /// The journals of the script that an execution ran.
-async fn runs_of(state: &ConsoleState, execution: &Execution) -> Vec<Head> {
+async fn runs_of(state: &ConsoleState, entry: &Entry) -> Vec<Head> {
+    let execution = &entry.execution;
     let (Some(code_call), Some(script)) = (&state.code_call, execution.script) else { return Vec::new() };
     let Ok(listed) = code_call.executions().list(Reader::Operator, None, LATEST).await else {
         return Vec::new();
     };
-    let end =
-        execution.started.checked_add(execution.duration.saturating_add(APART)).unwrap_or(execution.started);
-    let (from, to) = (ms(execution.started), ms(end));
+    // Clients run one script again and again: a journal belongs to one call alone.
     let is_its = |head: &Head| {
         head.about.script == script.sha256
-            && *head.owner.subject == *execution.principal.subject
-            && (from.saturating_sub(5)..=to).contains(&head.created_ms)
+            && run::request(state, head).is_some_and(|request| request.id == entry.id)
     };
     listed.into_iter().map(|one| one.head).filter(is_its).take(5).collect()
-}
-
-fn ms(at: SystemTime) -> u64 {
-    u64::try_from(at.duration_since(UNIX_EPOCH).unwrap_or_default().as_millis()).unwrap_or(u64::MAX)
 }
 
 fn journal(execution: &Execution, runs: &[Head]) -> Markup {
@@ -105,11 +93,9 @@ fn journal(execution: &Execution, runs: &[Head]) -> Markup {
                 h2 #journal { "Script" }
                 @if runs.is_empty() { p.soft { "Its journal is no longer kept." } }
                 @for head in runs {
-                    p {
-                        a href=(format!("/console/runs/{}", head.id)) { "Script, calls with their answers, and result" }
-                        span.soft { " · journal " code { (head.id) } }
-                    }
-                    p { a.button.quiet href=(format!("/console/script?run={}", head.id)) { "Repeat in the pad" } }
+                    p { a href=(format!("/console/runs/{}", head.id)) { "Script, calls with their answers, and result" } }
+                    p.soft { "Journal " code { (head.id) } }
+                    p.buttons { a.button.quiet href=(format!("/console/script?run={}", head.id)) { "Repeat in the pad" } }
                 }
             }
         }

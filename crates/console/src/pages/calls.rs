@@ -11,11 +11,11 @@ use axum::{
     extract::{Query, State},
     response::Response,
 };
-use gatewright_core::{Execution, Principal};
+use gatewright_core::{Ending, Execution, Principal};
 use http::StatusCode;
 use maud::{Markup, html};
 
-use super::{NavItem, encode, ending, page, time, waterfall};
+use super::{NavItem, encode, ending, page, subject, time, waterfall};
 use crate::{
     ConsoleState, Entry, OPERATOR,
     filter::{Filter, TIMES},
@@ -205,7 +205,7 @@ fn row_of(Entry { id, execution }: &Entry, longest: Duration, instance: Option<&
             @if *id > 0 { a.name href=(format!("/console/calls/{id}")) { (name) } }
             @else { span.name { (name) } }
             span.facts {
-                (ending(&execution.ending))
+                (ending(ending_of(execution)))
                 @if *named_after(execution) != *execution.tool { span.tag { (text::line(&execution.tool, 100)) } }
                 span { (text::duration(execution.duration)) }
                 span { (text::count(calls, "call")) }
@@ -226,13 +226,20 @@ fn named_after(execution: &Execution) -> &str {
     }
 }
 
+/// The ending of a row: that of the call that it is named after says more than `error`.
+fn ending_of(execution: &Execution) -> &Ending {
+    match execution.calls.as_slice() {
+        [call] if *named_after(execution) != *execution.tool && !execution.ending.is_ok() => &call.ending,
+        _ => &execution.ending,
+    }
+}
+
 /// The subject of a caller, and their client.
 pub(crate) fn caller(principal: &Principal) -> Markup {
     html! {
         @if *principal.subject == *OPERATOR { span.tag { "console" } }
         @else {
-            (text::line(&principal.subject, 60))
-            @if let Some(client) = &principal.client_id { " with " (text::line(client, 60)) }
+            (subject(&principal.subject, principal.client_id.as_deref()))
         }
         @if let Some(endpoint) = &principal.endpoint { " at " (endpoint) }
     }

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use axum::{extract::State, response::Response};
+use gatewright_pages::breakable;
 use http::StatusCode;
 use maud::{Markup, html};
 
@@ -36,14 +37,14 @@ fn shown(view: &ConfigurationView) -> Markup {
         dl.facts {
             div { dt { "Version" } dd { (view.generation) } }
             div { dt { "Waits for a restart" } dd { (text::count(view.restart.len(), "key")) } }
-            div { dt { "Does not fit the apps" } dd { (text::count(view.unknown_names, "place")) } }
+            div { dt { "Findings" } dd { (text::grouped(view.unknown_names as u64)) } }
         }
         @if !view.notes.is_empty() {
             section aria-labelledby="notes" {
-                h2 #notes { "Does not fit the apps" }
+                h2 #notes { "Findings" }
                 p.soft { "Names of things that do not exist, and tools that are not offered as their servers define them." }
-                ul.bullets { @for note in view.notes.iter().take(MOST_NOTES) { li { (text::line(note, 1_000)) } } }
-                @if view.unknown_names > view.notes.len().min(MOST_NOTES) { p.soft { (view.unknown_names - view.notes.len().min(MOST_NOTES)) " more are in the log." } }
+                ul.bullets { @for note in view.notes.iter().take(MOST_NOTES) { li { (text::prose(note, 1_000)) } } }
+                @if view.unknown_names > view.notes.len().min(MOST_NOTES) { p.soft { "And " (view.unknown_names - view.notes.len().min(MOST_NOTES)) " more in the log." } }
             }
         }
         @if !view.restart.is_empty() {
@@ -65,8 +66,8 @@ fn shown(view: &ConfigurationView) -> Markup {
                             @for (key, value) in keys.iter().take(MOST) {
                                 @let value = cut(value, &mut left);
                                 div {
-                                    dt { code { (text::line(key, 200)) } @if view.restart.contains(key) { " " span.tag.warn { "restart" } } }
-                                    dd { code { (value) } }
+                                    dt { code { (breakable(&text::line(key, 200))) } @if view.restart.contains(key) { " " span.tag.warn { "restart" } } }
+                                    dd { code { (breakable(&value)) } }
                                 }
                             }
                         }

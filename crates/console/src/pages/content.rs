@@ -143,7 +143,7 @@ pub(crate) async fn read(
             }
         },
         Err(error) => {
-            html! { div.alert role="alert" { strong { (text::line(&error.code, 60)) } " " (text::plain(&error.message)) } }
+            html! { div.alert role="alert" { strong { (text::line(&error.code, 60)) } " " (text::message(&error.message)) } }
         }
     };
     resources_with(&state, StatusCode::OK, &params, outcome)
@@ -196,7 +196,7 @@ fn list(state: &ConsoleState, path: &str, what: &str, params: &Params, items: Ve
         }
         div #found {
             p.soft role="status" {
-                @if all == 0 { "No app has a " (what) "." } @else { (found.len()) " of " (all) }
+                @if all == 0 { "No app has a " (what) "." } @else { (text::grouped(found.len() as u64)) " of " (text::grouped(all as u64)) }
             }
             @for group in shown[..shown.len().min(ROWS)].chunk_by(|a, b| a.app == b.app) {
                 section {

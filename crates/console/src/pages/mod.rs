@@ -20,7 +20,7 @@ pub(crate) mod tool;
 pub(crate) mod tools;
 pub(crate) mod waterfall;
 
-use std::{fmt::Write as _, sync::Arc};
+use std::{fmt::Write as _, sync::Arc, time::SystemTime};
 
 use axum::{
     extract::State,
@@ -115,11 +115,11 @@ pub(crate) async fn not_found(State(state): State<Arc<ConsoleState>>) -> Respons
 /// A page with status 404 and a reason.
 pub(crate) fn missing(state: &ConsoleState, why: &str) -> Response {
     let body = html! {
-        h1 { "Not here" }
+        h1 { "Not found" }
         p { (why) }
         p { a href="/console" { "Back to the overview" } }
     };
-    page(state, StatusCode::NOT_FOUND, NavItem::Unlisted, "Not here", body)
+    page(state, StatusCode::NOT_FOUND, NavItem::Unlisted, "Not found", body)
 }
 
 /// The hidden field with the token that every form has.
@@ -210,9 +210,18 @@ pub(crate) fn ending(ending: &Ending) -> Markup {
     }
 }
 
-/// A time of day in UTC.
-pub(crate) fn time(at: std::time::SystemTime) -> Markup {
-    html! { time datetime=(text::instant(at)) title=(text::instant(at)) { (text::clock(at)) " UTC" } }
+/// A time in UTC, with its day if that is not today.
+pub(crate) fn time(at: SystemTime) -> Markup {
+    let words = text::day_or_clock(at, SystemTime::now());
+    html! { time datetime=(text::instant(at)) title=(text::instant(at)) { (words) } }
+}
+
+/// The subject of a caller, and the client if that has another name.
+pub(crate) fn subject(subject: &str, client: Option<&str>) -> Markup {
+    html! {
+        (text::line(subject, 60))
+        @if let Some(client) = client.filter(|client| *client != subject) { " via " (text::line(client, 60)) }
+    }
 }
 
 /// Annotations of a tool as tags.

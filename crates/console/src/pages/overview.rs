@@ -3,8 +3,9 @@
 use std::{sync::Arc, time::Duration};
 
 use axum::{extract::State, response::Response};
-use gatewright_core::{AppHealth, Approver};
+use gatewright_core::{AppEntry, AppHealth, Approver};
 use gatewright_executions::{Reader, State as RunState};
+use gatewright_pages::breakable;
 use http::StatusCode;
 use maud::{Markup, html};
 
@@ -24,6 +25,8 @@ const MOST_NAMED: usize = 5;
 const SLOWEST: usize = 8;
 /// Runs that wait and are counted.
 const MOST_WAITING: usize = 100;
+/// Apps with cards of their own. Of more, those that work have a line each.
+const MOST_CARDS: usize = 12;
 /// Longest wait for a store.
 const WAIT: Duration = Duration::from_secs(2);
 /// Fewest calls of a tool that are judged.
@@ -77,7 +80,7 @@ async fn attention(state: &ConsoleState, hour: &HourSummary, others: &[Report]) 
         items.push(html! {
             (warn("refused")) " "
             a href=(format!("/console/calls?status={}", encode(code))) { (text::count(*count as usize, "call")) " with " code { (code) } }
-            " in the last hour. " span.soft { (advice::on(code).unwrap_or_default()) }
+            " in the last hour. " span.soft { (text::prose(advice::on(code).unwrap_or_default(), 400)) }
         });
     }
     let failing = |one: &Numbers| one.all >= ENOUGH && one.failed * 5 >= one.all;
@@ -122,7 +125,7 @@ fn down(state: &ConsoleState) -> Vec<Markup> {
             let since = state.health.of(id).map(|known| known.since);
             html! {
                 (bad("down")) " App " strong { (text::line(id, 64)) } @if let Some(since) = since { " since " (time(since)) } ": "
-                span.why { (text::line(why, 300)) }
+                span.why { (text::prose(why, 300)) }
             }
         })
         .collect();
@@ -143,7 +146,7 @@ fn configuration(state: &ConsoleState) -> Vec<Markup> {
         items.push(html! { (warn("restart")) " " (text::count(config.restart.len(), "changed key")) " of the configuration need a restart. " (page) });
     }
     if config.unknown_names > 0 {
-        items.push(html! { (warn("names")) " The configuration does not fit the apps in " (text::count(config.unknown_names, "place")) ". " (page) });
+        items.push(html! { (warn("names")) " " (text::count(config.unknown_names, "finding")) " about names in the configuration, or tools out of reach. " (page) });
     }
     items
 }
@@ -163,7 +166,7 @@ fn findings(state: &ConsoleState) -> Vec<Markup> {
     let items = all.take(MOST_NAMED).map(|(app, one)| {
         html! {
             (warn(if one.is_left_out { "left out" } else { "changed" })) " " code { (text::line(&one.item, 100)) } " of app "
-            strong { (text::line(&app.id, 64)) } ": " (text::line(&one.problem, 300))
+            strong { (text::line(&app.id, 64)) } ": " (text::prose(&one.problem, 300))
         }
     });
     items.collect()
@@ -196,13 +199,13 @@ async fn waiting(state: &ConsoleState) -> Vec<Markup> {
 fn slowest(hour: &HourSummary) -> Markup {
     html! {
         @if !hour.tools.is_empty() {
-            div.wide tabindex="0" role="region" aria-label="Slowest tools" {
+            div.wide.card tabindex="0" role="region" aria-label="Slowest tools" {
                 table {
                     thead { tr { th scope="col" { "Slowest tools" } th scope="col" { "Calls" } th scope="col" { "Errors" } th scope="col" { "p50" } th scope="col" { "p95" } } }
                     tbody {
                         @for (name, one) in hour.tools.iter().take(SLOWEST) {
                             tr {
-                                td { a href=(tool_path(name)) { code { (text::line(name, 100)) } } }
+                                td { a href=(tool_path(name)) { code { (breakable(&text::line(name, 100))) } } }
                                 td { (text::grouped(one.all.into())) }
                                 td { @if one.failed > 0 { a href=(format!("{}&status=failed", calls::path_of_tool(name))) { (text::grouped(one.failed.into())) } } @else { "0" } }
                                 td { (charts::time(one.p50_us)) }
@@ -233,7 +236,7 @@ fn instances(state: &ConsoleState, hour: &HourSummary, others: &[Report]) -> Mar
     html! {
         section aria-labelledby="instances" {
             div.row { h2 #instances { "Instances" } @if !others.is_empty() { a href="/console/calls?instance=all" { "Calls of all instances" } } }
-            div.wide tabindex="0" role="region" aria-label="Instances" {
+            div.wide.card tabindex="0" role="region" aria-label="Instances" {
                 table {
                     thead { tr { th scope="col" { "Name" } th scope="col" { "Apps up" } th scope="col" { "Calls" } th scope="col" { "Errors" } th scope="col" { "p95" } } }
                     tbody {
@@ -261,19 +264,28 @@ pub(crate) fn apps(state: &ConsoleState) -> Markup {
         AppHealth::Starting => 1,
         AppHealth::Up => 2,
     });
+    let is_many = attention_first.len() > MOST_CARDS;
+    let is_compact = |app: &&AppEntry| {
+        is_many
+            && app.app.health() == AppHealth::Up
+            && state.health.of(&app.id).is_none_or(|known| known.last_error.is_none())
+    };
+    let tools_of = |id: &str| {
+        let tools = counts.get(id).copied().unwrap_or_default();
+        html! { a href=(format!("/console/tools?app={}", encode(id))) { (text::count(tools, "tool")) } }
+    };
     html! {
         dl.figures {
             div { dt { "Apps up" } dd { (up) span.soft { " of " (snapshot.apps.len()) } } }
-            div { dt { "Tools" } dd { (snapshot.tools.len()) } }
-            div { dt { "Resources" } dd { (snapshot.resources.len() + snapshot.templates.len()) } }
-            div { dt { "Prompts" } dd { (snapshot.prompts.len()) } }
+            div { dt { "Tools" } dd { (text::grouped(snapshot.tools.len() as u64)) } }
+            div { dt { "Resources" } dd { (text::grouped((snapshot.resources.len() + snapshot.templates.len()) as u64)) } }
+            div { dt { "Prompts" } dd { (text::grouped(snapshot.prompts.len() as u64)) } }
         }
         @if snapshot.apps.is_empty() { p { "No apps are configured." } }
         ul.cards {
-            @for app in attention_first {
+            @for app in attention_first.extract_if(.., |app| !is_compact(app)) {
                 @let known = state.health.of(&app.id);
                 @let health = app.app.health();
-                @let tools = counts.get(&*app.id).copied().unwrap_or_default();
                 li.card.broken[matches!(health, AppHealth::Down(_))] {
                     div.row {
                         h2 { (text::line(&app.id, 64)) }
@@ -284,12 +296,25 @@ pub(crate) fn apps(state: &ConsoleState) -> Markup {
                         }
                     }
                     p {
-                        a href=(format!("/console/tools?app={}", encode(&app.id))) { (text::count(tools, "tool")) }
+                        (tools_of(&app.id))
                         @if let Some(known) = &known { span.soft { " · since " (time(known.since)) } }
                     }
-                    @if let AppHealth::Down(why) = &health { p.why { (text::line(&why.in_full(), 400)) } }
+                    @if let AppHealth::Down(why) = &health { p.why { (text::prose(&why.in_full(), 400)) } }
                     @else if let Some((at, why)) = known.and_then(|known| known.last_error) {
-                        p.soft { "Last error, " (time(at)) ": " (text::line(&why, 300)) }
+                        p.soft { "Last error, " (time(at)) ": " (text::prose(&why, 300)) }
+                    }
+                }
+            }
+        }
+        @if !attention_first.is_empty() {
+            ul.list.apps {
+                @for app in &attention_first {
+                    li.row {
+                        div {
+                            span.name { (breakable(&text::line(&app.id, 64))) } " "
+                            (tools_of(&app.id))
+                        }
+                        span.status.ok { "up" }
                     }
                 }
             }

@@ -27,7 +27,7 @@ pub(crate) fn answer(answer: &CallAnswer) -> Markup {
             }
             @match &answer.outcome {
                 Ok(result) => (content(result)),
-                Err(refused) => div.alert { strong { (text::line(&refused.code, 60)) } " " (text::plain(&refused.message)) },
+                Err(refused) => div.alert { strong { (text::line(&refused.code, 60)) } " " (text::message(&refused.message)) },
             }
         }
     }

@@ -12,7 +12,7 @@ use gatewright_core::{
     CallRecord, Decision, Ending, MatchedPolicy, Policies, PolicyRequest, Snapshot, TraceContext, codes,
     read_json, rmcp::model::JsonObject,
 };
-use gatewright_executions::{Execution, ExecutionError, Head, Reader, State as RunState};
+use gatewright_executions::{Execution, ExecutionError, Head, Reader, State as RunState, WaitKind};
 use http::StatusCode;
 use maud::{Markup, html};
 use serde::Deserialize;
@@ -85,7 +85,7 @@ fn sentence(text: &str) -> String {
 }
 
 /// The request of a client that began the run, if it is still kept.
-fn request(state: &ConsoleState, head: &Head) -> Option<Arc<Entry>> {
+pub(super) fn request(state: &ConsoleState, head: &Head) -> Option<Arc<Entry>> {
     let created = at(head.created_ms);
     let is_its = |one: &gatewright_core::Execution| {
         let apart = created.duration_since(one.started).unwrap_or_default();
@@ -106,7 +106,7 @@ fn facts(state: &ConsoleState, execution: &Execution) -> Markup {
             div { dt { "Id" } dd { code { (head.id) } } }
             div { dt { "Started" } dd { (time(at(head.created_ms))) } }
             div { dt { "Changed" } dd { (time(at(head.updated_ms))) } }
-            div { dt { "Kept until" } dd { (text::moment(at(head.expires_ms))) } }
+            div { dt { "Kept until" } dd { (time(at(head.expires_ms))) } }
             div { dt { "Caller" } dd { (owner(head)) } }
             @if head.about.detached { div { dt { "Client" } dd { "runs in the background" } } }
             div { dt { "Tool calls" } dd { (head.calls.made) @if head.calls.failed > 0 { ", " (head.calls.failed) " failed" } } }
@@ -124,7 +124,9 @@ fn waits(head: &Head) -> Markup {
             section aria-labelledby="waits" {
                 h2 #waits { "Waits for" }
                 ul.list { @for waiting in &head.waiting_for { li { (question(waiting)) } } }
-                p { a href="/console/approvals" { "Approvals" } " that wait, if it is one of them." }
+                @if head.waiting_for.iter().any(|waiting| waiting.kind == WaitKind::Approval) {
+                    p.buttons { a.button.quiet href="/console/approvals" { "Decide on approvals" } }
+                }
             }
         }
     }
@@ -237,8 +239,8 @@ fn input_and_answer(call: &RecordedCall<'_>, most: usize) -> Markup {
                     @if is_cut(answer) { p.soft { "This is the beginning." } }
                 }
                 Some(Err(failure)) => {
-                    div.alert { strong { (text::line(&failure.code, 60)) } " " (text::plain(text::cut(&failure.message).0)) }
-                    @if let Some(advice) = crate::advice::on(&failure.code) { p { (advice) } }
+                    div.alert { strong { (text::line(&failure.code, 60)) } " " (text::message(&failure.message)) }
+                    @if let Some(advice) = crate::advice::on(&failure.code) { p { (text::prose(advice, 400)) } }
                 }
                 None => p.soft { "There is no answer." },
             }

@@ -15,7 +15,7 @@ use http::StatusCode;
 use maud::{Markup, html};
 use serde::Deserialize;
 
-use super::{NavItem, missing, page, status, time};
+use super::{NavItem, missing, page, status, subject, time};
 use crate::{ConsoleState, OPERATOR, text};
 
 /// Runs on the page.
@@ -151,9 +151,9 @@ pub(super) fn state_of(head: &Head, held: bool) -> Markup {
             status(ending.status == "ok", if ending.status == "ok" { "ok" } else { word })
         }
         (RunState::Ended, None) => status(false, "ended"),
-        (RunState::Waiting, _) => html! { span.tag.warn { "waits" } },
-        (RunState::Running, _) if held => html! { span.tag { "runs" } },
-        (RunState::Running, _) => html! { span.tag.warn { "stopped" } },
+        (RunState::Waiting, _) => html! { span.status.waits { "waits" } },
+        (RunState::Running, _) if held => html! { span.status { "runs" } },
+        (RunState::Running, _) => html! { span.status.waits { "stopped" } },
     }
 }
 
@@ -161,7 +161,7 @@ pub(super) fn question(waiting: &WaitingFor) -> Markup {
     html! {
         (waiting.kind.name())
         @if let Some(tool) = &waiting.tool { " for " code { (text::line(tool, 100)) } }
-        @if !waiting.text.is_empty() { ": " (text::line(&waiting.text, 200)) }
+        @if !waiting.text.is_empty() { ": " (text::prose(&waiting.text, 300)) }
     }
 }
 
@@ -170,8 +170,7 @@ pub(super) fn owner(head: &Head) -> Markup {
     html! {
         @if &*head.owner.subject == OPERATOR { span.tag { "console" } }
         @else {
-            (text::line(&head.owner.subject, 60))
-            @if let Some(client) = client { " with " (text::line(client, 60)) }
+            (subject(&head.owner.subject, client))
             @if let Some(endpoint) = &head.owner.endpoint { " at " (text::line(endpoint, 60)) }
         }
     }

@@ -138,7 +138,7 @@ pub(crate) async fn run(
         Ok(body) => sent.outcome = Some((body, started.elapsed())),
         Err(refused) => {
             sent.alert = Some(html! {
-                div.alert role="alert" { strong { (text::line(&refused.code, 60)) } " " (text::plain(&refused.message)) }
+                div.alert role="alert" { strong { (text::line(&refused.code, 60)) } " " (text::message(&refused.message)) }
             });
         }
     }
@@ -202,7 +202,7 @@ fn outcome(script: &str, body: &Value, took: Duration) -> Markup {
             @if let Some(report) = body.get("dryRun") { (rehearsal(report)) }
             @if let Some(error) = body.get("error") { (failure(script, error)) }
             @for warning in body["warnings"].as_array().into_iter().flatten() {
-                @if let Some(message) = warning["message"].as_str() { div.alert { strong { "Warning" } " " (text::plain(message)) } }
+                @if let Some(message) = warning["message"].as_str() { div.alert { strong { "Warning" } " " (text::message(message)) } }
             }
             @if let Some(bytes) = body["truncated"]["bytes"].as_u64() {
                 p.soft { "Of " (text::size(bytes)) " this is a part: the result was cut as for a client (codecall.result.maxBytes)." }
@@ -272,9 +272,9 @@ fn failure(script: &str, error: &Value) -> Markup {
             @if let Some(kind) = said("kind").or_else(|| said("name")) { " " span { (kind) } }
             @if let Some(tool) = said("toolName") { " in " code { (tool) } }
             @if let Some((line, column)) = place { " at line " (line) ", column " (column) }
-            p { (text::plain(text::cut(error["message"].as_str().unwrap_or_default()).0)) }
+            p { (text::message(error["message"].as_str().unwrap_or_default())) }
         }
-        @if let Some(advice) = error["code"].as_str().and_then(advice::on) { p { (advice) } }
+        @if let Some(advice) = error["code"].as_str().and_then(advice::on) { p { (text::prose(advice, 400)) } }
         @if let Some((line, column)) = place { (source::excerpt(script, line, column)) }
     }
 }

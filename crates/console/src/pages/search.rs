@@ -173,7 +173,7 @@ fn row(explanation: &Explanation, meaning: Option<&Meaning>) -> Markup {
                                 tr {
                                     td { (text::line(&term.query, 40)) }
                                     td { (text::line(&term.found, 40)) @if let Some(how) = relation(term.relation) { " " span.tag { (how) } } }
-                                    td { (term.fields.join(", ")) }
+                                    td.wraps { (term.fields.join(", ")) }
                                     td { (score(term.share, "share")) }
                                 }
                             }

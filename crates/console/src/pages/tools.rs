@@ -64,7 +64,7 @@ pub(crate) async fn show(State(state): State<Arc<ConsoleState>>, Query(params): 
         div #found {
             p.soft role="status" {
                 (text::count(found.len(), "tool"))
-                @if found.len() != all.len() { " of " (all.len()) }
+                @if found.len() != all.len() { " of " (text::grouped(all.len() as u64)) }
             }
             @if found.is_empty() && !words.is_empty() { p { "No name or description has these words. " a href=(format!("/console/search?q={}", encode(&params.q))) { "Search by meaning" } } }
             @for group in shown.chunk_by(|a, b| a.app_id == b.app_id) { (of_app(group)) }

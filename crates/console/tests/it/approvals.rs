@@ -66,5 +66,5 @@ async fn where_others_approve_the_operator_does_not_approve_an_own_call() {
     let called = site.post("/console/tool?name=evil:rows", &[("f.n", "1")]).await;
     assert!(called.text.contains("APPROVAL_REQUIRED"), "{}", called.text);
     assert_eq!(waiting(&site).await, 1);
-    assert!(site.get("/console/approvals").await.text.contains("None waits."));
+    assert!(site.get("/console/approvals").await.text.contains("No request waits for an approval."));
 }

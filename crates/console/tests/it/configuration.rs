@@ -26,16 +26,16 @@ async fn keys_and_what_waits_for_a_restart_are_shown() {
     for expected in [
         "The file has errors.",
         "Waits for a restart</h2>",
-        "<code>http.port</code> <span class=\"tag warn\">restart",
-        "/mcp",
-        "Does not fit the apps</h2>",
+        "<code>http.<wbr>port<wbr></code> <span class=\"tag warn\">restart",
+        "/<wbr>mcp<wbr>",
+        "Findings</h2>",
         "apps.crm.tools.x: ",
-        "1 more are in the log.",
+        "And 1 more in the log.",
     ] {
         assert!(page.text.contains(expected), "{expected}: {}", page.text);
     }
     let overview = site.get("/console").await.text;
-    assert!(overview.contains("1 changed key") && overview.contains("in 2 places"), "{overview}");
+    assert!(overview.contains("1 changed key") && overview.contains("2 findings"), "{overview}");
 }
 
 #[tokio::test]

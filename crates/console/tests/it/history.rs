@@ -69,6 +69,12 @@ async fn a_row_of_invoke_is_named_after_the_tool_that_it_called() {
     site.history.record(&invoke(vec![call("crm:users_list", "ok")]));
     let text = site.get("/console/calls").await.text;
     assert!(text.contains(">crm:users_list</a>") && text.contains(">codecall:invoke</span>"), "{text}");
+    site.history.record(&Execution {
+        ending: Ending::new("error"),
+        ..invoke(vec![call("crm:drop", "APPROVAL_REQUIRED")])
+    });
+    let text = site.get("/console/calls").await.text;
+    assert!(text.contains(">needs approval</span>") && !text.contains(">error</span>"), "{text}");
     site.history.record(&invoke(vec![]));
     let text = site.get("/console/calls").await.text;
     assert!(text.contains(">codecall:invoke</a>"), "{text}");
@@ -139,6 +145,44 @@ async fn the_journal_of_a_script_shows_the_failing_line_its_calls_and_a_way_to_r
     let one = site.get(&format!("/console/runs/{path}?call=1")).await.text;
     assert!(one.contains("Input</h3>") && one.contains("Answer</h3>"), "{one}");
     assert_eq!(site.get(&format!("/console/runs/{path}?call=9")).await.status, StatusCode::NOT_FOUND);
+}
+
+#[tokio::test]
+async fn a_call_links_to_its_own_journal_when_one_script_runs_again_and_again() {
+    let site = site().await;
+    for _ in 0..3 {
+        site.post("/console/script", &[("script", "return 1;"), ("context", "")]).await;
+    }
+    let mut journals = Vec::new();
+    for call in 1..=3 {
+        let text = site.get(&format!("/console/calls/{call}")).await.text;
+        let found: Vec<String> = text
+            .split("href=\"/console/runs/")
+            .skip(1)
+            .map(|rest| rest.split('"').next().unwrap().to_owned())
+            .collect();
+        assert_eq!(found.len(), 1, "{text}");
+        let run = site.get(&format!("/console/runs/{}", found[0])).await.text;
+        assert!(run.contains(&format!("href=\"/console/calls/{call}\"")), "{run}");
+        journals.extend(found);
+    }
+    journals.dedup();
+    assert_eq!(journals.len(), 3);
+}
+
+#[tokio::test]
+async fn a_client_that_is_its_own_user_is_named_once() {
+    let site = site().await;
+    let caller = |client: &str| Principal {
+        subject: "robot".into(),
+        client_id: Some(client.into()),
+        ..Principal::local()
+    };
+    site.history.record(&Execution { principal: caller("robot"), ..execution("crm:users_list") });
+    let text = site.get("/console/calls").await.text;
+    assert!(text.contains("robot") && !text.contains(" via "), "{text}");
+    site.history.record(&Execution { principal: caller("desk"), ..execution("crm:users_list") });
+    assert!(site.get("/console/calls").await.text.contains("robot via desk"));
 }
 
 #[tokio::test]

@@ -1,8 +1,9 @@
 //! The overview: what needs attention, and the last hour.
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
-use gatewright_core::{CallRecord, Ending, Execution};
+use gatewright_core::{AppOptions, CallRecord, Ending, Execution, LocalApp};
+use gatewright_demo::{App as DemoApp, Dataset};
 
 use crate::support::{execution, site};
 
@@ -49,4 +50,21 @@ async fn refused_calls_failing_and_slow_tools_need_attention_and_are_drawn() {
     }
     let tool = site.get("/console/tool?name=crm:users_list").await.text;
     assert!(!tool.contains("Calls in the last hour"), "it was not called");
+}
+
+#[tokio::test]
+async fn few_apps_have_a_card_each_and_many_a_line() {
+    let site = site().await;
+    let text = site.get("/console").await.text;
+    assert!(text.matches("<li class=\"card").count() == 2 && !text.contains("list apps"), "{text}");
+    let registry = site.running.gateway().registry();
+    let app = Arc::new(LocalApp::start(DemoApp::crm(Dataset::seeded())).await.unwrap());
+    for n in 0..20 {
+        registry.add(&format!("copy_{n}"), app.clone(), AppOptions::default());
+    }
+    let text = site.get("/console").await.text;
+    let (before, lines) = text.split_once("<ul class=\"list apps\">").expect("there is a list");
+    assert_eq!(lines.matches("<li class=\"row\">").count(), 22, "{lines}");
+    assert!(lines.contains("copy_<wbr>19") && lines.contains("13 tools"), "{lines}");
+    assert!(!before.contains("<li class=\"card"), "{before}");
 }
