@@ -89,7 +89,7 @@ pub(crate) fn connected(server: &str, app: &str) -> Page {
         html! {
             h1 { "Connected" }
             p.notice role="status" { strong { (server) } " can now act for you at " strong { (app) } "." }
-            p.soft { "You can close this window and go on." }
+            p.soft { "You can close this window." }
         },
     )
 }

@@ -92,7 +92,7 @@ fn approvals(waiting: &[ApprovalRecord], address: &str) -> Markup {
                 @for approval in waiting.iter().take(MOST_APPROVALS) {
                     li {
                         code.name { (breakable(&plain(&approval.object.to_string(), 120))) }
-                        p.soft { (plain(&approval.reason, 200)) }
+                        p.soft.reason { (plain(&approval.reason, 200)) }
                     }
                 }
                 @if waiting.len() > MOST_APPROVALS { li.soft { "and " (waiting.len() - MOST_APPROVALS) " more" } }
@@ -141,7 +141,7 @@ fn application(content: &AccountPage<'_>, n: usize, one: &AccountApplication) ->
         li.row {
             div {
                 div.name id=(about) { (breakable(&plain(&one.name, 80))) }
-                p.hint { "Last allowed on " (date(one.at_ms)) @if !one.scopes.is_empty() { ": " (breakable(&plain(&one.scopes.join(", "), 300))) } }
+                p.hint { "Last allowed on " (day(one.at_ms)) @if !one.scopes.is_empty() { ": " (breakable(&plain(&one.scopes.join(", "), 300))) } }
             }
             (act(content, "withdraw", ("client", &one.client), "Withdraw", &about))
         }
@@ -154,7 +154,7 @@ fn session(content: &AccountPage<'_>, n: usize, one: &AccountSession) -> Markup 
         li.row {
             div {
                 div.name id=(about) { (one.agent) @if one.is_current { " " span.status.ok { "this browser" } } }
-                p.hint { "Signed in on " (date(one.started_ms)) ", last seen on " (date(one.seen_ms)) }
+                p.hint { "Signed in on " (day(one.started_ms)) ", last seen on " (day(one.seen_ms)) }
             }
             @if one.is_current { a.button.quiet.danger href=(content.sign_out) aria-describedby=(about) { "Sign out" } }
             @else { (act(content, "end-session", ("session", &one.handle), "Sign out", &about)) }
@@ -223,8 +223,8 @@ fn passkey_entry(content: &AccountPage<'_>, n: usize, passkey: &Passkey, can_cha
     html! {
         h3 id={"passkey" (n)} { (passkey.name) }
         p.hint {
-            "Added on " (date(passkey.created_ms))
-            @match passkey.used_ms { Some(at) => { ", last used on " (date(at)) } None => ", not used yet" }
+            "Added on " (day(passkey.created_ms))
+            @match passkey.used_ms { Some(at) => { ", last used on " (day(at)) } None => ", not used yet" }
             @if passkey.backed_up { ", synced to your other devices" } "."
         }
         @if can_change {
@@ -247,6 +247,12 @@ fn passkey_entry(content: &AccountPage<'_>, n: usize, passkey: &Passkey, can_cha
             }
         }
     }
+}
+
+/// A day that stays on one line.
+fn day(ms: u64) -> Markup {
+    let date = date(ms);
+    html! { time datetime=(date) { (date) } }
 }
 
 /// Formats a day as `2026-11-21`, UTC (days to civil date).

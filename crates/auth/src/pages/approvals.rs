@@ -54,7 +54,7 @@ fn entry(content: &ApprovalsPage<'_>, n: usize, approval: &ApprovalRecord) -> Ma
                 h2 id={"approval" (n)} { code { (breakable(&plain(&approval.object.to_string(), 120))) } }
                 span.soft { "expires in " (left) }
             }
-            p { (plain(&approval.reason, 600)) }
+            p.reason { (plain(&approval.reason, 600)) }
             p.hint {
                 @if approval.subject == content.subject { "Requested for you" } @else { "Requested for " strong { (plain(&approval.subject, 80)) } }
                 @if let Some(client) = &approval.client { " by " (plain(client, 80)) }

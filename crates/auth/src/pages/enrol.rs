@@ -19,10 +19,11 @@ pub(crate) fn link(server: &str, action: &str, csrf: &str) -> Page {
             form method="post" action=(action) data-link {
                 input type="hidden" name="csrf" value=(csrf);
                 div.field {
-                    label for="token" { "Code: what follows the # in your link" }
-                    input id="token" name="token" autocomplete="off" autocapitalize="none" spellcheck="false" required;
+                    label for="token" { "Code" }
+                    p.hint #code { "The part of your link after the #." }
+                    input id="token" name="token" aria-describedby="code" autocomplete="off" autocapitalize="none" spellcheck="false" required;
                 }
-                button type="submit" { "Go on" }
+                button type="submit" { "Continue" }
             }
         },
     );

@@ -40,7 +40,7 @@ pub(crate) struct LoginPage<'a> {
 /// Status and words of a failure.
 fn told((failure, now_ms): (LoginFailure, u64)) -> (StatusCode, String) {
     let text = match failure {
-        LoginFailure::Password => "That name and password do not fit.",
+        LoginFailure::Password => "The user name or password is wrong.",
         LoginFailure::Passkey => "That passkey was not accepted.",
         LoginFailure::PageExpired => "The page was open too long, or was used already. Try again.",
         LoginFailure::Locked { until_ms } if until_ms > now_ms => {
@@ -63,7 +63,7 @@ pub(crate) fn login(content: &LoginPage<'_>) -> Page {
         &format!("Sign in to {server}"),
         html! {
             h1 { "Sign in to " (server) }
-            p.soft { "You will go on to " strong { (client) } "." }
+            p.soft { "You will continue to " strong { (client) } "." }
             @if let Some((_, text)) = &failure { p.alert role="alert" id="wrong" { (text) } }
             form method="post" action=(step.action) {
                 (step.fields())

@@ -199,7 +199,7 @@ async fn b15_an_unknown_user_and_a_wrong_password_get_the_same_answer_after_the_
     for (already, name) in ["alice", "nobody"].into_iter().enumerate() {
         let answer = browser.log_in(&page, name, "wrong").await;
         assert_eq!(answer.status, 401);
-        assert!(answer.text.contains("do not fit"));
+        assert!(answer.text.contains("user name or password is wrong"));
         assert_eq!(hashed(), already as u64 + 1, "one hash for {name}");
         answers.push(answer.text.replace(name, "NAME"));
     }
@@ -243,7 +243,9 @@ async fn a_reload_after_a_failed_login_shows_the_failure_and_does_not_repeat_the
     for _ in 0..10 {
         let shown = browser.follow(&answer).await;
         assert_eq!(shown.status, 401);
-        assert!(shown.text.contains("do not fit") && shown.text.contains("name=\"password\""));
+        assert!(
+            shown.text.contains("user name or password is wrong") && shown.text.contains("name=\"password\"")
+        );
     }
     assert_eq!(site.events("login.failed"), 1);
     let next = browser.log_in(&browser.follow(&answer).await, "alice", PASSWORD).await;
