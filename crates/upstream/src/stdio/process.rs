@@ -87,7 +87,7 @@ impl Process {
         let mut child = spawner::spawn(command).await.map_err(|error| {
             let hint = match error.kind() {
                 std::io::ErrorKind::NotFound => {
-                    "; is it installed, and on the `PATH` the gateway was started with?"
+                    "; install it, or add its folder to the `PATH` of the gateway"
                 }
                 _ => "",
             };
