@@ -12,6 +12,7 @@ const CONSOLE = {
   overview: "", tools: "/tools", tool: "/tool?name=crm:users_create", search: "/search?q=unpaid+invoices", script: "/script",
   resources: "/resources", prompts: "/prompts", pins: "/pins", nothing: "/search?q=zzzzzz", calls: "/calls", call: "/calls/1", runs: "/runs",
   approvals: "/approvals", configuration: "/configuration", missing: "/nothing",
+  who: "/tool?name=crm:users_create&subject=ada&client=desktop&scopes=crm:read",
 };
 const BYTES = 120 * 1024;
 
@@ -61,6 +62,8 @@ class Visit {
       const stops = await tabThrough(page, name);
       assert.ok(stops >= (name.startsWith("console") ? 10 : 0), `${name}: the keyboard comes to ${stops} places`);
     }
+    assert.deepEqual(await page.evaluate(broken), [], `${name}: words that break inside`);
+    assert.deepEqual(await page.evaluate(cutOff), [], `${name}: tables that are cut off`);
     if (width === WIDTHS.phone) assert.deepEqual(await small(page), [], `${name}: too small for a finger`);
   }
 
@@ -70,6 +73,31 @@ class Visit {
     await this.context.close();
     return this.paints;
   }
+}
+
+/// Words of usual length that go on in the next line without a hyphen, in the browser.
+function broken() {
+  const found = [];
+  const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+  const range = document.createRange();
+  while (walker.nextNode()) {
+    const { textContent, parentElement } = walker.currentNode;
+    if (parentElement.closest("pre, textarea, script, style, .visually-hidden") || !parentElement.checkVisibility()) continue;
+    for (const { index, 0: word } of textContent.matchAll(/[\p{L}\p{N}]{2,20}(?![\p{L}\p{N}])/gu)) {
+      if (/[\p{L}\p{N}]$/u.test(textContent.slice(0, index))) continue;
+      range.setStart(walker.currentNode, index);
+      range.setEnd(walker.currentNode, index + word.length);
+      const tops = new Set([...range.getClientRects()].map((box) => Math.round(box.top)));
+      if (tops.size > 1) found.push(`${word} in ${textContent.slice(0, 80)}`);
+    }
+  }
+  return found;
+}
+
+/// Tables that are wider than their place, in the browser.
+function cutOff() {
+  const wide = [...document.querySelectorAll(".wide")].filter((box) => box.scrollWidth > box.clientWidth + 1);
+  return wide.map((box) => `${box.getAttribute("aria-label")}: ${box.scrollWidth} px in ${box.clientWidth}`);
 }
 
 /// Buttons, fields and links that stand alone and are less than 44 px high.
@@ -96,7 +124,7 @@ async function user(visit) {
   await signIn("wrong", "[role=alert]");
   await visit.look("login-wrong");
   await page.reload();
-  assert.ok(await page.getByText("do not fit").isVisible(), "a reload is a reload, not another try");
+  assert.ok(await page.getByText("user name or password is wrong").isVisible(), "a reload is a reload, not another try");
   await signIn(PASSWORD, "button[value=allow]");
   await visit.look("consent");
   for (const part of ["facts dd", "list label"]) {
@@ -134,7 +162,21 @@ async function operator(visit) {
     await run.click();
     await visit.look("console-run");
   }
+  if (visit.server.title === "normal") {
+    await visit.page.goto(`${visit.server.admin}/console/script`);
+    await visit.page.fill("#script", "const some = 1;\nreturn await callTool('crm:user_list', { limit: some });");
+    await visit.page.keyboard.press("Control+Enter");
+    await visit.page.locator("#result").waitFor();
+    await visit.look("console-pad-failed");
+  }
   return sizes;
+}
+
+/// Everything that can be opened on the landing page.
+async function opened(visit) {
+  for (const summary of await visit.page.locator("details:not([name]) > summary").all()) await summary.click();
+  await visit.page.locator("summary", { hasText: "Claude Desktop" }).click();
+  await visit.look("landing-opened");
 }
 
 /// Calls `look` for every width and colour scheme; for those that differ most where no pictures are wanted.
@@ -160,7 +202,7 @@ for (const make of [normal, empty, full]) {
         const sizes = await operator(visit);
         if (make === normal) for (const [name, bytes] of Object.entries(sizes)) assert.ok(bytes <= BYTES, `${name} has ${bytes} bytes`);
       });
-      await visits(anyone, () => {});
+      await visits(anyone, (visit) => (make === normal ? opened(visit) : undefined));
     } finally {
       await anyone.stop();
       await server.stop();
