@@ -68,7 +68,7 @@ impl CodeCall {
                 .as_deref()
                 .unwrap_or_else(|| start.script.trim_start().lines().next().unwrap_or_default());
             let about = NewExecution {
-                title: Some(title.chars().take(TITLE).collect()),
+                title: Some(shortened(title)),
                 script: digest(&start.script),
                 detached: start.detached,
                 terms,
@@ -100,4 +100,23 @@ fn digest(script: &str) -> [u8; 32] {
     let mut bytes = [0; 32];
     bytes.copy_from_slice(digest.as_ref());
     bytes
+}
+
+/// A title of at most [`TITLE`] characters. One that goes on ends with `…`.
+fn shortened(title: &str) -> String {
+    match title.chars().nth(TITLE) {
+        Some(_) => title.chars().take(TITLE - 1).chain(['…']).collect(),
+        None => title.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_long_title_says_that_it_goes_on() {
+        assert_eq!(shortened(&"é".repeat(TITLE)), "é".repeat(TITLE));
+        assert_eq!(shortened(&"é".repeat(TITLE + 1)), format!("{}…", "é".repeat(TITLE - 1)));
+    }
 }
