@@ -20,6 +20,7 @@ mod execute;
 mod hints;
 mod host;
 mod invoke;
+mod lenient;
 mod live_index;
 mod lookup;
 mod meta_tools;

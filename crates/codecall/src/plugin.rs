@@ -4,11 +4,12 @@ use std::sync::Arc;
 
 use gatewright_core::{
     AccessMode, AppFuture, Caller, DirectAccess, InvokeError, Plugin, PluginTasks, Principal, ToolEntry,
-    bulk, off_thread,
+    bulk, bulk_of, off_thread,
     rmcp::{
         ErrorData, RoleServer,
         model::{
-            CallToolRequestParams, CallToolResponse, CallToolResult, MetaObject, ReadResourceResult, Tool,
+            CallToolRequestParams, CallToolResponse, CallToolResult, JsonObject, MetaObject,
+            ReadResourceResult, Tool,
         },
         service::RequestContext,
     },
@@ -16,7 +17,7 @@ use gatewright_core::{
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
-use crate::{CodeCall, Mode, meta_tools, search::parameters, tool_result::answer};
+use crate::{CodeCall, Mode, lenient, meta_tools, search::parameters, tool_result::answer};
 
 impl CodeCall {
     async fn call(
@@ -26,7 +27,7 @@ impl CodeCall {
         caller: Caller,
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, InvokeError> {
-        let arguments = Value::Object(outer.arguments.take().unwrap_or_default());
+        let arguments = outer.arguments.take().unwrap_or_default();
         let name = outer.name.to_string();
         let invalid = |problems: String| InvokeError::InvalidArguments { name: name.clone(), problems };
         let body = match at {
@@ -51,13 +52,15 @@ impl CodeCall {
     ///
     /// # Errors
     /// They do not fit its schema.
-    async fn read<T>(&self, at: usize, arguments: Value) -> Result<T, String>
+    async fn read<T>(&self, at: usize, mut arguments: JsonObject) -> Result<T, String>
     where
         T: DeserializeOwned + Send + 'static,
     {
         let schemas = self.schemas.clone();
-        off_thread(bulk(&arguments), move || {
+        off_thread(bulk_of(&arguments), move || {
             let schema = &schemas[at];
+            lenient::read_as(schema.source(), &mut arguments);
+            let arguments = Value::Object(arguments);
             let teach = |why| format!("{why}; parameters: {}", parameters(schema.source()));
             schema.check(&arguments).map_err(teach)?;
             serde_json::from_value(arguments).map_err(|error| error.to_string())

@@ -25,6 +25,8 @@ mod host_memory;
 #[cfg(test)]
 mod inputs;
 #[cfg(test)]
+mod lenient;
+#[cfg(test)]
 mod listed_resources;
 #[cfg(test)]
 mod lost_lease;
