@@ -2,7 +2,7 @@
 
 use std::{borrow::Cow, iter::Peekable};
 
-use gatewright_agentscript::excerpt;
+use gatewright_agentscript::{Sanitizer, excerpt};
 use gatewright_core::{
     InvokeError, ToolEntry, codes, off_thread,
     rmcp::model::{CallToolResponse, CallToolResult, ContentBlock},
@@ -15,6 +15,9 @@ use crate::{
     search::parameters,
     shapes::reading::{Read, Reading},
 };
+
+/// Replacement of a path by [`Sanitizer`].
+const PATH: &str = "[path]";
 
 /// The outcome of a tool call.
 #[derive(Debug, Clone)]
@@ -62,8 +65,15 @@ impl Failure {
         }
     }
 
-    /// The failure of a call of `tool`: one of its input names the tool's parameters.
+    /// The failure of a call of `tool`: one of its input names the tool's parameters, and one whose message is nothing but a path says what the path is.
     pub(crate) fn with_parameters_of(mut self, tool: &ToolEntry) -> Self {
+        if is_only_path(&self.message) {
+            self.message = format!(
+                "`{}` failed and gave only this path as the reason: {}; it was not found, or is not what the tool needs",
+                tool.tool.name,
+                self.message.trim()
+            );
+        }
         if self.has_bad_input {
             let parameters = parameters(tool.input_schema()).replace(misleads, "\u{fffd}");
             self.message += "; parameters: ";
@@ -75,6 +85,12 @@ impl Failure {
     pub(crate) fn has_details(&self) -> bool {
         self.retry_after_seconds.is_some() || !self.required_scopes.is_empty()
     }
+}
+
+/// Returns `true` for a message that is one path, as servers send whose errors have no other text.
+fn is_only_path(message: &str) -> bool {
+    let bare = message.trim().trim_matches(['"', '\'', '`']);
+    Sanitizer::default().text(bare) == PATH
 }
 
 impl From<InvokeError> for Failure {
@@ -211,7 +227,8 @@ fn failure(result: &CallToolResult) -> ToolValue {
         .collect();
     let message = text(structured.and_then(|body| body.get("message")))
         .or_else(|| text(structured.and_then(|body| body.pointer("/error/message"))))
-        .or_else(|| (!texts.is_empty()).then(|| texts.join("\n")))
+        .or_else(|| Some(texts.join("\n")))
+        .filter(|message| !message.trim().is_empty())
         .unwrap_or_else(|| "the tool failed and did not say why".to_owned());
     let seconds = |value: Option<&Value>| value.and_then(Value::as_u64);
     let retry_after_seconds = seconds(structured.and_then(|body| body.get("retryAfterSeconds")))
@@ -301,6 +318,26 @@ mod tests {
         assert_eq!(failed(nested), ("A".into(), "b".into()));
         assert_eq!(failed(json!({"isError": true, "content": text, "_meta": {"code": "M"}})).0, "M");
         assert_eq!(failed(json!({"isError": true, "content": text})).0, "TOOL_EXECUTION_ERROR");
+        let blank = json!([{"type": "text", "text": " "}]);
+        for content in [json!([]), blank] {
+            let failed = failed(json!({"isError": true, "content": content}));
+            assert_eq!(failed.1, "the tool failed and did not say why");
+        }
+    }
+
+    #[test]
+    fn messages_that_are_nothing_but_a_path_are_told_from_others() {
+        for (message, expected) in [
+            ("/work/x/repo", true),
+            (" '/home/ann/a.txt'\n", true),
+            (r"C:\Users\ann\x", true),
+            ("no such file: /home/ann/a.txt", false),
+            ("/home/ann/a.txt: denied", false),
+            ("/users/1", false),
+            ("", false),
+        ] {
+            assert_eq!(is_only_path(message), expected, "{message}");
+        }
     }
 
     #[test]

@@ -13,6 +13,8 @@ mod approvals_of_content;
 #[cfg(test)]
 mod asking;
 #[cfg(test)]
+mod bare_paths;
+#[cfg(test)]
 mod desk;
 #[cfg(test)]
 mod detached;
