@@ -1,8 +1,9 @@
 //! Removes stack traces, file paths from text that leaves the process.
 //!
-//! `paths` defines and finds paths.
+//! `paths` defines and finds paths; `placeholders` says which of them are examples.
 
 mod paths;
+mod placeholders;
 
 use std::borrow::Cow;
 
@@ -267,6 +268,36 @@ mod tests {
             "Call me\n at 10:30",
         ] {
             assert_eq!(clean(text), text);
+        }
+    }
+
+    #[test]
+    fn paths_that_are_examples_stay() {
+        for text in [
+            "the path must be absolute, like /path/to/report.xlsx or C:\\path\\to\\report.xlsx",
+            "Path 'q1.xlsx' must be absolute, e.g. '/home/me/q1.xlsx'.",
+            "use a folder such as /Users/you/data/x.csv or C:\\Users\\you\\x.csv",
+            "give /absolute/path/a.txt",
+        ] {
+            assert_eq!(clean(text), text);
+        }
+    }
+
+    #[test]
+    fn paths_that_may_exist_go_even_behind_the_words_for_an_example() {
+        for (text, expected) in [
+            ("failed for some, e.g. /home/ann/me/x.txt", "failed for some, e.g. [path]"),
+            ("e.g. /home/user/app/x.txt or /root/me/x", "e.g. [path] or [path]"),
+            ("cannot open /home/me/x.txt", "cannot open [path]"),
+            ("e.g.\n/home/me/x.txt", "e.g.\n[path]"),
+            ("no /path/to/../../home/ann/x.txt", "no [path]"),
+            ("no '/path/to/x /home/ann/y.txt'", "no '/path/to/x [path]'"),
+            ("no /path/to/x ann/y.txt", "no [path]"),
+            ("no /path/to/x:/home/ann/y.txt", "no [path]"),
+            ("e.g. C:\\Reports\\q1.xlsx", "e.g. [path]"),
+            ("no /srv/path/to/x.txt", "no [path]"),
+        ] {
+            assert_eq!(clean(text), expected, "{text}");
         }
     }
 

@@ -8,6 +8,8 @@
 
 use std::{env, sync::LazyLock};
 
+use super::placeholders::is_example;
+
 /// Replacement for a path.
 const PATH: &str = "[path]";
 
@@ -69,7 +71,12 @@ pub(super) fn without_paths(text: &str, known: &dyn Fn(&str) -> Option<usize>) -
         at = word.stop;
         if let Some((start, end)) = word.path() {
             at = at.max(end);
-            let tail = known(&text[start..end]).filter(|tail| text[start..end].is_char_boundary(*tail));
+            let is_own = || OWN.iter().any(|own| text[start..end].starts_with(own.as_str()));
+            let tail = match is_example(text, start, end) && !is_own() {
+                true => Some(0),
+                false => known(&text[start..end]),
+            };
+            let tail = tail.filter(|tail| text[start..end].is_char_boundary(*tail));
             if tail != Some(0) {
                 out.push_str(&text[done..start]);
                 out.push_str(PATH);
