@@ -259,7 +259,7 @@ impl<'a> Filling<'a> {
         let about = about.and_then(Value::as_str).unwrap_or_default();
         let format = schema.get("format").and_then(Value::as_str).unwrap_or_default();
         let (tool, tool_about) = (&*self.topic.local_name, self.topic.own_description());
-        let asked = Asked { name, about, format, tool, tool_about };
+        let asked = Asked { name, about, format, tool, tool_about, app: &self.topic.app_id };
         let length =
             |key: &str| schema.get(key).and_then(Value::as_u64).and_then(|n| usize::try_from(n).ok());
         let (least, most) = (length("minLength").unwrap_or(0), length("maxLength").unwrap_or(usize::MAX));

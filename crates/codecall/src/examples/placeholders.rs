@@ -13,6 +13,8 @@ pub(super) struct Asked<'a> {
     /// The tool's own name, and its description.
     pub(super) tool: &'a str,
     pub(super) tool_about: &'a str,
+    /// Id of its app.
+    pub(super) app: &'a str,
 }
 
 const UUID: &str = "123e4567-e89b-12d3-a456-426614174000";
@@ -166,14 +168,46 @@ const OTHERS: &[(&str, &str)] = &[
     ("94016", "10001"),
     ("Berlin", "Paris"),
     ("notes.txt", "archive.txt"),
+    ("report.xlsx", "archive.xlsx"),
+    ("data.csv", "archive.csv"),
     ("docs", "archive"),
     ("en", "de"),
     ("meters", "kilometers"),
 ];
 
+/// Words of names and descriptions, and a file of the kind that they speak of: its name, and its path.
+const FILES: &[(&[&str], [&str; 2])] = &[
+    (
+        &[
+            "excel",
+            "xlsx",
+            "workbook",
+            "workbooks",
+            "spreadsheet",
+            "spreadsheets",
+            "worksheet",
+            "sheet",
+            "sheets",
+        ],
+        ["report.xlsx", "/srv/docs/report.xlsx"],
+    ),
+    (&["csv"], ["data.csv", "/srv/docs/data.csv"]),
+    (&["pdf"], ["report.pdf", "/srv/docs/report.pdf"]),
+    (&["docx"], ["report.docx", "/srv/docs/report.docx"]),
+    (
+        &["image", "images", "png", "photo", "picture", "screenshot", "media"],
+        ["photo.png", "/srv/docs/photo.png"],
+    ),
+    (&["json"], ["data.json", "/srv/docs/data.json"]),
+    (&["markdown", "md"], ["notes.md", "/srv/docs/notes.md"]),
+];
+/// The file where nothing tells of another kind.
+const TEXT_FILE: [&str; 2] = ["notes.txt", "/srv/docs/notes.txt"];
+
 /// A text that is likely to be accepted.
 pub(super) fn likely<'a>(asked: &Asked<'a>) -> &'a str {
     let text = first_of_its_kind(asked);
+    let text = TEXT_FILE.iter().position(|file| *file == text).map_or(text, |at| file(asked)[at]);
     let is_other = || words(asked.name).iter().any(|word| is_other(word)) || asked.name.ends_with(['2', 'B']);
     let other = OTHERS.iter().find(|(one, _)| *one == text).filter(|_| is_other());
     other.map_or(text, |(_, other)| other)
@@ -215,6 +249,15 @@ fn first_of_its_kind<'a>(asked: &Asked<'a>) -> &'a str {
     let last = last.map(|word| word.trim_end_matches(|c: char| c.is_ascii_digit()));
     let ends = |end: &&str| last == Some(end) || lower.ends_with(*end) && end.len() > 3;
     NAMES.iter().find(|(ends_with, _)| ends_with.iter().any(&ends)).map_or("example", |(_, text)| text)
+}
+
+/// A file of the kind that the property speaks of, or else the tool's name, or else the app's.
+fn file(asked: &Asked<'_>) -> [&'static str; 2] {
+    let spoken = [asked.name, clipped(asked.about), asked.tool, asked.app].map(words);
+    let of = |words: &Vec<String>| {
+        FILES.iter().find(|(kinds, _)| words.iter().any(|word| kinds.contains(&word.as_str())))
+    };
+    spoken.iter().find_map(of).map_or(TEXT_FILE, |(_, file)| *file)
 }
 
 /// A path: of a repository, a directory or a file, by the words of the property and the tool.
@@ -260,10 +303,20 @@ fn query<'a>(asked: &Asked<'a>, lower: &str) -> &'a str {
         () if speaks("cypher") => "MATCH (n) RETURN n LIMIT 1",
         () if speaks("jql") => "order by created DESC",
         () if speaks("jq ") => ".",
-        () if speaks("sql") || lower.ends_with("statement") => "SELECT 1",
+        () if speaks("sql") || lower.ends_with("statement") => statement(&words(asked.tool)),
         () => {
             asked.tool.rsplit(|c: char| !c.is_alphanumeric()).find(|word| is_topic(word)).unwrap_or("report")
         }
+    }
+}
+
+/// A statement of SQL that does what the name of the tool says.
+fn statement(tool: &[String]) -> &'static str {
+    let does = |verbs: &[&str]| tool.iter().any(|word| verbs.contains(&word.as_str()));
+    match () {
+        () if does(&["create"]) => "CREATE TABLE notes (id INTEGER PRIMARY KEY, body TEXT)",
+        () if does(&["write", "insert", "add"]) => "INSERT INTO notes (body) VALUES ('Hello')",
+        () => "SELECT 1",
     }
 }
 
@@ -288,8 +341,12 @@ mod tests {
     use super::*;
 
     fn text(name: &str, about: &str, tool: &str) -> String {
-        likely(&Asked { name, about, format: "", tool, tool_about: "Finds files by glob-style patterns" })
-            .to_owned()
+        of_app("files", name, about, tool)
+    }
+
+    fn of_app(app: &str, name: &str, about: &str, tool: &str) -> String {
+        let tool_about = "Finds files by glob-style patterns";
+        likely(&Asked { name, about, format: "", tool, tool_about, app }).to_owned()
     }
 
     #[test]
@@ -300,6 +357,34 @@ mod tests {
         assert_eq!(text("query", "GraphQL document", "call"), "{ __typename }");
         assert_eq!(text("query", "Words to look for", "repositories_search"), "repositories");
         assert_eq!(text("query", "", "search"), "report");
+    }
+
+    #[test]
+    fn a_statement_does_what_the_tool_does() {
+        let created = "CREATE TABLE notes (id INTEGER PRIMARY KEY, body TEXT)";
+        for (tool, statement) in [
+            ("create_table", created),
+            ("write_query", "INSERT INTO notes (body) VALUES ('Hello')"),
+            ("read_query", "SELECT 1"),
+        ] {
+            assert_eq!(text("query", "SQL statement", tool), statement, "{tool}");
+        }
+    }
+
+    #[test]
+    fn files_are_of_the_kind_that_the_property_the_tool_or_the_app_speaks_of() {
+        for (app, name, about, tool, file) in [
+            ("excel", "filepath", "", "write_range", "report.xlsx"),
+            ("excel", "file_path", "Absolute path of the file", "write_range", "/srv/docs/report.xlsx"),
+            ("files", "path", "Path of the workbook", "open", "report.xlsx"),
+            ("excel", "path", "File of CSV", "import", "data.csv"),
+            ("files", "path", "", "read_media_file", "photo.png"),
+            ("docs", "file", "", "pdf_to_text", "report.pdf"),
+            ("files", "path", "", "read_file", "notes.txt"),
+            ("excel", "target_file", "", "copy_sheet", "archive.xlsx"),
+        ] {
+            assert_eq!(of_app(app, name, about, tool), file, "{app} {name} {about} {tool}");
+        }
     }
 
     #[test]
