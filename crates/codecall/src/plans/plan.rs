@@ -16,7 +16,7 @@ use crate::settings::Settings;
 /// Longest file, in bytes. The limit of a script is lower.
 const LONGEST: u64 = 1024 * 1024;
 /// Property of a wrapped result.
-const RESULT: &str = "result";
+pub(super) const RESULT: &str = "result";
 
 /// A plan that can run.
 #[derive(Debug)]

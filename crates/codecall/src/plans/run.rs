@@ -8,7 +8,7 @@ use gatewright_core::{
 };
 use serde_json::{Value, json};
 
-use super::plan::{Output, Plan};
+use super::plan::{Output, Plan, RESULT};
 use crate::{
     CodeCall,
     execute::ExecuteInput,
@@ -106,14 +106,10 @@ fn complete(
         }
         None => value,
     };
-    let is_structured = value.is_object();
-    let mut content = Vec::new();
-    if has_text || !is_structured {
-        content.push(ContentBlock::text(value.to_string()));
-    }
-    content.extend(blocks);
-    let mut result = CallToolResult::success(content);
-    result.structured_content = is_structured.then_some(value);
+    let text = has_text.then(|| ContentBlock::text(value.to_string()));
+    let mut result = CallToolResult::success(text.into_iter().chain(blocks).collect());
+    // As the answers of OpenAPI apps: a number in a text alone would be read as text.
+    result.structured_content = Some(if value.is_object() { value } else { json!({RESULT: value}) });
     Ok(result)
 }
 

@@ -65,6 +65,34 @@ pub(crate) fn tells(schema: &JsonObject) -> bool {
     property.and_then(Value::as_object).is_some_and(|inner| !is_vacuous(inner))
 }
 
+/// Returns `true` if `value`, a number, text, boolean or null, may be what this declared schema wraps.
+pub(crate) fn admits_scalar(schema: &JsonObject, value: &Value) -> bool {
+    let property = schema.get("properties").and_then(|properties| properties.get(RESULT));
+    property.is_some_and(|inner| admits(inner, value, DEEPEST))
+}
+
+fn admits(schema: &Value, value: &Value, levels: usize) -> bool {
+    let Value::Object(schema) = schema else { return *schema == Value::Bool(true) };
+    let kinds: &[&str] = match value {
+        Value::Null => &["null"],
+        Value::Bool(_) => &["boolean"],
+        Value::Number(_) => &["integer", "number"],
+        Value::String(_) => &["string"],
+        Value::Array(_) | Value::Object(_) => &[],
+    };
+    if schema.contains_key("type") && !kinds.iter().any(|kind| allows(schema, kind)) {
+        return false;
+    }
+    if let Some(options) = schema.get("enum").and_then(Value::as_array) {
+        return options.contains(value);
+    }
+    if let Some(only) = schema.get("const") {
+        return only == value;
+    }
+    let mut choices = ["anyOf", "oneOf"].iter().filter_map(|keyword| schema.get(*keyword)?.as_array());
+    choices.all(|parts| levels > 0 && parts.iter().any(|part| admits(part, value, levels - 1)))
+}
+
 fn unwrapped(schema: &JsonObject) -> Option<JsonObject> {
     let mut inner = schema.get("properties")?.get(RESULT)?.as_object()?.clone();
     for name in DEFINITIONS {

@@ -18,7 +18,7 @@ use serde_json::{Value, json};
 
 use super::{
     ResultShape, declared,
-    reading::{Read, Reading},
+    reading::{Read, Reading, is_scalar},
     slot::{Bounds, Slot},
 };
 
@@ -197,8 +197,7 @@ impl Shapes {
             return;
         }
         let value = if is_long { None } else { reading.read(text).map(Read::into_value) };
-        let is_number = value.is_none() && gatewright_shape::loses_digits(text.trim());
-        if !is_number {
+        if is_long || !is_scalar(text) {
             slot.count_text(witness, value.as_ref());
         }
         if value.is_none() && !is_long {

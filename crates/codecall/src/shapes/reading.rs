@@ -5,7 +5,7 @@ use std::{borrow::Cow, sync::Arc};
 use gatewright_core::{ToolEntry, rmcp::model::JsonObject};
 use gatewright_json::weight;
 use gatewright_shape::{Digits, keep_digits, spell_long_integers};
-use serde::Deserialize;
+use serde::{Deserialize, de::IgnoredAny};
 use serde_json::{Value, value::RawValue};
 
 use super::declared::{self, RESULT};
@@ -56,9 +56,9 @@ impl Read {
 /// The treatment of an answer that is one text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Text {
-    /// JSON is parsed.
+    /// JSON is parsed, scalars as far as the output schema admits them.
     Json,
-    /// Objects and arrays are parsed. The tool has answered with plain text before, so `42` is text.
+    /// Objects and arrays are parsed. `42`, `true` and `null` are text.
     Records,
     /// It stays text.
     Plain,
@@ -78,8 +78,7 @@ impl Texts {
     pub(crate) fn reading(self) -> Text {
         match self {
             Self { plain: SETTLED.., records: 0 } => Text::Plain,
-            Self { plain: 1.., .. } => Text::Records,
-            _ => Text::Json,
+            _ => Text::Records,
         }
     }
 
@@ -96,13 +95,15 @@ impl Texts {
 impl Reading {
     /// The reading of a tool: its output schema decides, and where that says nothing, the texts it answered with before.
     pub(crate) fn of(tool: &ToolEntry, before: impl FnOnce() -> Texts) -> Self {
-        let declared = tool.tool.output_schema.clone().filter(|schema| declared::tells(schema));
-        let (unwraps, text) = match declared.as_deref() {
-            Some(schema) if declared::is_text(schema) => (true, Text::Plain),
-            Some(schema) => (declared::wraps(schema), Text::Json),
-            None => (true, before().reading()),
+        let Some(schema) = tool.tool.output_schema.clone().filter(|schema| declared::tells(schema)) else {
+            return Self::after(before());
         };
-        Self { unwraps, text, declared }
+        let (unwraps, text) = match &*schema {
+            schema if declared::is_text(schema) => (true, Text::Plain),
+            schema if declared::wraps(schema) => (true, Text::Json),
+            _ => (false, Text::Records),
+        };
+        Self { unwraps, text, declared: Some(schema) }
     }
 
     /// The reading of a tool that declares nothing, after answers with these texts.
@@ -144,7 +145,11 @@ impl Reading {
         if self.text == Text::Records {
             return None;
         }
-        match serde_json::from_str(text).ok()? {
+        let value: Value = serde_json::from_str(text).ok()?;
+        if self.declared.as_deref().is_some_and(|schema| !declared::admits_scalar(schema, &value)) {
+            return None;
+        }
+        match value {
             value @ Value::Number(_) => {
                 let (written, digits) = (text.trim(), self.digits());
                 // Alone, `1.0` is a version as likely as a number.
@@ -220,6 +225,11 @@ fn has_half_of_a_pair(json: &str) -> bool {
     false
 }
 
+/// Returns `true` for the JSON of a number, a text, a boolean or null. Such an answer does not tell whether a tool answers with JSON.
+pub(crate) fn is_scalar(text: &str) -> bool {
+    !text.trim_ascii_start().starts_with(['{', '[']) && serde_json::from_str::<IgnoredAny>(text).is_ok()
+}
+
 /// An object that stands for its only member.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -262,6 +272,34 @@ mod tests {
     }
 
     #[test]
+    fn a_lone_text_is_a_number_a_boolean_or_null_only_if_the_output_schema_says_so() {
+        let undeclared = Reading::after(Texts::default());
+        for text in ["9\n", "42", "true", "null", "\"a\"", "1.10"] {
+            assert!(is_scalar(text));
+            assert_eq!(read(&undeclared, text), text, "{text}");
+        }
+        assert_eq!(read(&undeclared, "{\"n\": 9}"), json!({"n": 9}));
+        let declared = |inner: Value| {
+            let schema = json!({"type": "object", "properties": {"result": inner}, "required": ["result"]});
+            Reading { declared: Some(Arc::new(schema.as_object().unwrap().clone())), ..FRESH }
+        };
+        for (inner, text, value) in [
+            (json!({"type": "integer"}), "9\n", json!(9)),
+            (json!({"type": "number"}), "9", json!(9)),
+            (json!({"type": ["boolean", "null"]}), "null", json!(null)),
+            (json!({"anyOf": [{"type": "integer"}, {"type": "null"}]}), "9", json!(9)),
+            (json!({"$ref": "#/$defs/n"}), "9", json!(9)),
+            (json!({"enum": [1, 2]}), "2", json!(2)),
+            (json!({"anyOf": [{"type": "string"}, {"type": "null"}]}), "9", json!("9")),
+            (json!({"type": "integer"}), "true", json!("true")),
+            (json!({"type": "array"}), "9", json!("9")),
+            (json!({"enum": [1, 2]}), "3", json!("3")),
+        ] {
+            assert_eq!(read(&declared(inner.clone()), text), value, "{inner} {text}");
+        }
+    }
+
+    #[test]
     fn decimals_of_a_tool_that_declares_numbers_are_numbers_and_long_integers_stay_text() {
         let declared = |schema: Value| {
             let declared = Some(Arc::new(schema.as_object().unwrap().clone()));
@@ -274,7 +312,8 @@ mod tests {
             read(&prices, text),
             json!({"price": 1.1, "rate": 0.123_456_789_012_345_68, "id": "9007199254740993", "far": "1e400"})
         );
-        assert_eq!((read(&prices, "1.10"), read(&prices, "1.0")), (json!(1.1), json!(1.0)));
+        let price = declared(json!({"properties": {"result": {"type": "number"}}, "required": ["result"]}));
+        assert_eq!((read(&price, "1.10"), read(&price, "1.0")), (json!(1.1), json!(1.0)));
         let ids = declared(json!({"properties": {"id": {"type": "integer"}}}));
         assert_eq!(read(&ids, text)["price"], "1.10");
     }

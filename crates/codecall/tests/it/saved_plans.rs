@@ -120,7 +120,7 @@ async fn a_plan_is_found_described_and_called_in_every_way() {
 }
 
 #[tokio::test]
-async fn an_object_is_structured_and_anything_else_is_its_json() {
+async fn an_object_is_structured_and_anything_else_is_a_result_beside_its_json() {
     let script = "return JSON.parse(codecallContext.json)";
     let input = "input: { properties: { json: { type: string } }, required: [json] }";
     let numbers = format!("{input}\noutput: {{ type: array, items: {{ type: number }} }}");
@@ -130,10 +130,13 @@ async fn an_object_is_structured_and_anything_else_is_its_json() {
     for json in ["[1,2]", "7", "null", r#""42""#, r#""a text""#, r#"{"a":{"b":1}}"#] {
         let value: Value = serde_json::from_str(json).unwrap();
         let direct = client.call("plans:any", json!({"json": json})).await;
-        assert_eq!(direct.structured_content.is_some(), value.is_object());
+        let structured = if value.is_object() { value.clone() } else { json!({"result": value}) };
+        assert_eq!(direct.structured_content, Some(structured));
         assert_eq!(message(&direct), json);
         let script = format!("return await callTool('plans:any', {{ json: {json:?} }})");
         assert_eq!(client.run(&script).await, value, "{json}");
+        let input = json!({"tool": "plans:any", "input": {"json": json}});
+        assert_eq!(client.body("codecall:invoke", input).await["result"], value, "{json}");
     }
     let schema = planned.tool("numbers").output_schema.unwrap();
     assert_eq!(schema["properties"]["result"]["type"], "array");

@@ -246,6 +246,17 @@ async fn a_tool_that_answers_with_text_keeps_doing_so() {
 }
 
 #[tokio::test]
+async fn a_count_in_a_text_is_text_from_the_first_answer_on() {
+    let served = Served::new(json!({}), [Fixture::new("run", ["9\n", "a", "9\n"].map(text))]).await;
+    let ada = served.client("ada").await;
+    for (n, answer) in ["9\n", "a", "9\n"].into_iter().enumerate() {
+        assert_eq!(ada.run(&format!("return callTool('app:run', {{n: {n}}})")).await, answer);
+        assert_eq!(ada.invoke("run", n).await["result"], answer);
+        assert_eq!(ada.observed("run").await.unwrap().0, json!({"type": "string"}));
+    }
+}
+
+#[tokio::test]
 async fn types_name_the_format_of_texts_that_scripts_have_to_parse() {
     let python = "[{'name': 'customers'}]";
     let wrapped = |text: &str| structured(json!({"result": text}));
