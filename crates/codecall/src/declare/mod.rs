@@ -139,7 +139,10 @@ pub(crate) fn brief(tool: &ToolEntry, about: &str, result: Option<&ResultShape>)
 
 /// Observations of results: their number, and the format of texts.
 fn observed(shape: &ResultShape) -> Option<String> {
-    let answers = shape.observed.map(|answers| format!("observed, {answers} answers"));
+    let answers = shape.observed.map(|answers| match answers {
+        1 => "observed, 1 answer".to_owned(),
+        _ => format!("observed, {answers} answers"),
+    });
     match (answers, shape.text.map(|kind| kind.name())) {
         (Some(answers), Some(kind)) => Some(format!("{kind}; {answers}")),
         (answers, kind) => answers.or(kind.map(str::to_owned)),

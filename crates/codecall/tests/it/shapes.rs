@@ -280,8 +280,8 @@ async fn types_name_the_format_of_texts_that_scripts_have_to_parse() {
         ada.body("codecall:describe", input).await["types"].as_str().unwrap().to_owned()
     };
     for (name, note) in [
-        ("tables", "Promise<string>; // Python literal; observed, 1 answers"),
-        ("report", "Promise<string>; // CSV; observed, 1 answers"),
+        ("tables", "Promise<string>; // Python literal; observed, 1 answer\n"),
+        ("report", "Promise<string>; // CSV; observed, 1 answer\n"),
         ("issues", "Promise<string>; // JSON text"),
     ] {
         let types = types(name).await;
