@@ -58,7 +58,7 @@ impl CodeCall {
 
     /// The TypeScript declaration of `tool`, as it is given to `caller`.
     pub fn declaration(&self, tool: &ToolEntry, caller: &Caller) -> String {
-        let result = self.result_shape(tool, caller);
+        let result = self.shapes.shown_shape(tool, caller);
         declare::declarations(&[Declared { tool, result: result.as_ref(), example: None }])
     }
 
@@ -77,7 +77,7 @@ fn body(input: DescribeInput, view: &View, settings: &Settings, shapes: &Shapes,
         match view.shows(&name).filter(|tool| settings.config.mode.in_code(tool)) {
             Some(tool) => tools.push(Described {
                 tool,
-                result: shapes.result_shape(tool, caller),
+                result: shapes.shown_shape(tool, caller),
                 input: shapes.observed_input(tool, caller),
             }),
             None => match view.unavailable_owner(&name).filter(|_| !meta_tools::is_meta_tool(&name)) {

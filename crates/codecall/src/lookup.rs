@@ -110,7 +110,7 @@ impl ScriptHost {
         let _turn = self.room.turn(u64::MAX).await;
         let (shapes, caller) = (self.shapes.clone(), self.caller.clone());
         let described = off_thread(usize::MAX, move || {
-            to_raw_value(&describe::metadata(&tool, shapes.result_shape(&tool, &caller).as_ref()))
+            to_raw_value(&describe::metadata(&tool, shapes.shown_shape(&tool, &caller).as_ref()))
         });
         let failed = |message: &str| self.failure(codes::TOOL_EXECUTION_ERROR, message);
         let described = described.await.map_err(|error| failed(&error.to_string()))?;

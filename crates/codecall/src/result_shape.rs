@@ -8,16 +8,10 @@ use crate::CodeCall;
 pub(crate) use crate::shapes::ResultShape;
 
 impl CodeCall {
-    /// The shape of the results of `tool`, as far as `caller` may know it: the declared output schema, or what was learned from
-    /// answers where that says nothing.
-    pub(crate) fn result_shape(&self, tool: &ToolEntry, caller: &Caller) -> Option<ResultShape> {
-        self.shapes.result_shape(tool, caller)
-    }
-
-    /// The JSON Schema that was learned from answers of `tool`, with the names that `caller` may see, and the number of answers; `None` where
-    /// the tool declares one or nothing was learned.
+    /// The JSON Schema that was learned from answers of `tool`, with the names that `caller` may see, and the number of answers. Of a tool that declares one
+    /// it is that, with what was learned where it leaves types open. `None` where it leaves none open, or nothing was learned.
     pub fn observed_output(&self, tool: &ToolEntry, caller: &Caller) -> Option<(Arc<JsonObject>, u64)> {
-        let shape = self.result_shape(tool, caller)?;
+        let shape = self.shapes.shown_shape(tool, caller)?;
         Some((shape.schema, shape.observed?))
     }
 }

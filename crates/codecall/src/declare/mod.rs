@@ -19,7 +19,11 @@ use gatewright_core::{Paging, ToolEntry};
 
 pub(crate) use words::{clean_descriptions, is_deprecated, misleads, sentence};
 
-use crate::{hints, result_shape::ResultShape, shapes::declared::may_have_long_integers};
+use crate::{
+    hints,
+    result_shape::ResultShape,
+    shapes::declared::{may_have_long_integers, tells},
+};
 use node::{Graph, Id};
 use print::{BRIEF, LEVELS, Printer, plain};
 use read::{Reader, quoted};
@@ -119,7 +123,7 @@ pub(crate) fn brief(tool: &ToolEntry, about: &str, result: Option<&ResultShape>)
     }
     let mut graph = Graph::default();
     let input = Reader::read(&mut graph, tool.input_schema());
-    let of_result = result.map(|shape| (Reader::read(&mut graph, &shape.schema), observed(shape)));
+    let of_result = result.map(|shape| (Reader::read(&mut graph, &shape.schema), observed(tool, shape)));
     let results: Vec<Id> = of_result.iter().map(|(result, _)| *result).collect();
     // A type of both the input and the result is short enough to be written twice.
     let names = graph.names(&[input], &[]);
@@ -138,10 +142,12 @@ pub(crate) fn brief(tool: &ToolEntry, about: &str, result: Option<&ResultShape>)
 }
 
 /// Observations of results: their number, and the format of texts.
-fn observed(shape: &ResultShape) -> Option<String> {
+fn observed(tool: &ToolEntry, shape: &ResultShape) -> Option<String> {
+    // What a tool declares was not observed, only what it leaves open.
+    let part = if tool.tool.output_schema.as_deref().is_some_and(tells) { " in part" } else { "" };
     let answers = shape.observed.map(|answers| match answers {
-        1 => "observed, 1 answer".to_owned(),
-        _ => format!("observed, {answers} answers"),
+        1 => format!("observed{part}, 1 answer"),
+        _ => format!("observed{part}, {answers} answers"),
     });
     match (answers, shape.text.map(|kind| kind.name())) {
         (Some(answers), Some(kind)) => Some(format!("{kind}; {answers}")),
@@ -239,7 +245,8 @@ impl Writer<'_, '_> {
         }
         text.push_str(&format!("{}(input: {input}): Promise<{result}>;", quoted(&one.tool.tool.name)));
         let paged = is_paged(one.tool).then(|| PAGED.to_owned());
-        let notes: Vec<String> = paged.into_iter().chain(one.result.and_then(observed)).collect();
+        let observed = one.result.and_then(|shape| observed(one.tool, shape));
+        let notes: Vec<String> = paged.into_iter().chain(observed).collect();
         if !notes.is_empty() {
             text.push_str(&format!(" // {}", notes.join("; ")));
         }

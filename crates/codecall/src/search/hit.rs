@@ -40,7 +40,7 @@ pub(super) fn hits<'t>(
         )]
         let longest = (LONGEST_TYPES * score / best.max(f64::MIN_POSITIVE)) as usize;
         let types = (at < MOST_DECLARED)
-            .then(|| declare::brief(tool, &about, shapes.result_shape(tool, caller).as_ref()))
+            .then(|| declare::brief(tool, &about, shapes.shown_shape(tool, caller).as_ref()))
             .flatten()
             .filter(|types| types.len() <= room.min(longest));
         match types {

@@ -391,7 +391,7 @@ async fn the_output_schema_of_a_tool_is_read_once() {
     code_mode.invoker.registry().first_connections().await;
     let view = code_mode.invoker.registry().ready_view(&anybody()).await;
     let tool = view.shows("crm:list").unwrap();
-    let read = || code_mode.result_shape(tool, &anybody()).unwrap().schema;
+    let read = || code_mode.shapes.result_shape(tool, &anybody()).unwrap().schema;
     let first = read();
     assert_eq!(first["type"], "array");
     assert!(Arc::ptr_eq(&first, &read()));

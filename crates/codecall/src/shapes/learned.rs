@@ -1,4 +1,4 @@
-//! The shapes that are learned from the answers of tools without an output schema (docs/adr/0016).
+//! The shapes that are learned from the answers of tools whose output schema leaves types open, or that have none (docs/adr/0016).
 
 use std::{
     collections::{HashMap, HashSet},
@@ -18,6 +18,7 @@ use serde_json::{Value, json};
 
 use super::{
     ResultShape, declared,
+    open_parts::{Required, complete, leaves_open},
     reading::{Read, Reading, is_scalar},
     slot::{Bounds, Slot},
 };
@@ -117,6 +118,23 @@ impl Shapes {
         slot.lock().result_shape(witness(caller))
     }
 
+    /// The same to show to `caller`: where the declared shape leaves types open, with what was learned there.
+    pub(crate) fn shown_shape(&self, tool: &ToolEntry, caller: &Caller) -> Option<ResultShape> {
+        let mut shape = self.result_shape(tool, caller)?;
+        if shape.observed.is_none() && leaves_open(&shape.schema) {
+            let key = Key::of(tool, caller);
+            let Some(slot) = self.known(&key) else {
+                self.want(key);
+                return Some(shape);
+            };
+            if let Some(learned) = slot.lock().result_shape(witness(caller)) {
+                complete(Arc::make_mut(&mut shape.schema), &learned.schema, Required::AsDeclared);
+                shape.observed = learned.observed;
+            }
+        }
+        Some(shape)
+    }
+
     /// Notes that other instances may know the shape of `key`.
     fn want(&self, key: Key) {
         if self.is_shared() && self.is_on() {
@@ -180,9 +198,15 @@ impl Shapes {
         }
     }
 
-    fn look(&self, slot: &Slot, result: &CallToolResult, witness: Witness, bounds: Bounds) {
+    fn look(
+        &self,
+        slot: &Slot,
+        result: &CallToolResult,
+        reading: &Reading,
+        witness: Witness,
+        bounds: Bounds,
+    ) {
         let to_share = self.is_shared();
-        let reading = Reading::after(slot.texts_for(witness));
         let mut learned = slot.lock();
         if let Some(value) = &result.structured_content {
             return learned.learn(reading.structured_ref(value), witness, bounds.work, to_share);
@@ -211,14 +235,21 @@ impl ResultListener for Shapes {
     fn answered(&self, tool: &PermittedTool, result: &CallToolResult) {
         let declared = tool.tool.output_schema.as_deref().filter(|schema| declared::tells(schema));
         let is_text = declared.is_some_and(declared::is_text);
-        if declared.is_some() && !is_text || result.is_error == Some(true) || !self.is_on() {
+        let leaves_nothing_open = || !declared::declared(tool).is_some_and(|it| leaves_open(&it.schema));
+        if result.is_error == Some(true)
+            || !self.is_on()
+            || declared.is_some() && !is_text && leaves_nothing_open()
+        {
             return;
         }
         let slot = self.slot(&Key::of(tool, tool.caller()));
         let witness = witness(tool.caller());
         match slot.next_look(witness) {
             Some(bounds) if is_text => self.look_at_text(&slot, result, bounds),
-            Some(bounds) => self.look(&slot, result, witness, bounds),
+            Some(bounds) => {
+                let reading = Reading::of(tool, || slot.texts_for(witness));
+                self.look(&slot, result, &reading, witness, bounds);
+            }
             None => {}
         }
     }

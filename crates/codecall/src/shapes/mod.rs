@@ -1,6 +1,6 @@
 //! Shapes of results: what a tool's output schema says of the value that scripts get, and what is learned from answers.
 //!
-//! `declared` reads output schemas, `inputs` keeps the types of arguments, `reading` turns an answer into the value, `learned` keeps the shapes of all tools, `slot` that of one, `text_kind` the formats of texts, and `sharing`
+//! `declared` reads output schemas, `inputs` keeps the types of arguments, `reading` turns an answer into the value, `open_parts` finds and fills what schemas leave open, `learned` keeps the shapes of all tools, `slot` that of one, `text_kind` the formats of texts, and `sharing`
 //! passes them between instances. The shapes
 //! themselves are in `gatewright_shape`.
 
@@ -11,6 +11,7 @@ use gatewright_core::rmcp::model::JsonObject;
 pub(crate) mod declared;
 mod inputs;
 mod learned;
+mod open_parts;
 pub(crate) mod reading;
 mod restore;
 mod sharing;

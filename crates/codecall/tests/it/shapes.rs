@@ -384,3 +384,50 @@ async fn a_first_plan_that_misreads_a_result_of_unknown_shape_is_told_so_with_it
         "{body}"
     );
 }
+
+#[tokio::test]
+async fn what_a_declared_schema_leaves_open_is_shown_as_it_was_observed() {
+    let issue = json!({"type": "object", "required": ["number"], "properties": {
+        "number": {"type": "integer"}, "user": {}, "labels": {"type": "array", "items": {}}, "never": {}}});
+    let declared = json!({"type": "object", "required": ["result"],
+        "properties": {"result": {"type": "array", "items": issue}}});
+    let answer =
+        json!({"result": [{"number": 1, "user": {"login": "ada"}, "labels": [{"name": "bug"}], "other": 1}]});
+    let closed = json!({"type": "object", "properties": {"number": {"type": "integer"}}});
+    let served = Served::new(
+        json!({}),
+        [
+            Fixture::new("list", [structured(answer.clone()), structured(answer)]).declaring(declared),
+            Fixture::new("closed", [structured(json!({"number": 1}))]).declaring(closed),
+        ],
+    )
+    .await;
+    let (ada, bob) = (served.client("ada").await, served.client("bob").await);
+    let types = async |client: &Client, tool: &str| {
+        let input = json!({"toolNames": [format!("app:{tool}")], "detail": "types"});
+        client.body("codecall:describe", input).await["types"].as_str().unwrap().to_owned()
+    };
+    assert!(types(&ada, "list").await.contains("user?: unknown"));
+    ada.invoke("list", 0).await;
+    ada.invoke("closed", 0).await;
+    let shown = types(&ada, "list").await;
+    for part in
+        ["login: string", "name: string", "never?: unknown", "number: number", "observed in part, 1 answer\n"]
+    {
+        assert!(shown.contains(part), "{part}: {shown}");
+    }
+    assert!(!shown.contains("other"), "what it does not declare is not shown: {shown}");
+    let input = json!({"toolNames": ["app:list"], "detail": "full"});
+    let full = ada.body("codecall:describe", input).await;
+    let item = &full["tools"][0]["observedOutput"]["schema"]["items"];
+    assert_eq!(item["required"], json!(["number"]), "{full}");
+    assert_eq!(item["properties"]["user"]["properties"]["login"], json!({"type": "string"}), "{full}");
+    // Names of one caller's answer are not shown to another.
+    assert!(!types(&bob, "list").await.contains("login"));
+    assert!(!types(&ada, "closed").await.contains("observed"));
+    assert_eq!(ada.observed("closed").await, None);
+    // What was observed is shown, and no rule that plans are refused by.
+    let run = json!({"script": "const r = await callTool('app:list', {n: 1}); return r[0].user.logn", "dryRun": true});
+    let run = ada.body("codecall:execute", run).await;
+    assert_ne!(run["status"], "tool_error", "{run}");
+}
