@@ -58,7 +58,7 @@ pub fn nearest_name<'n>(name: &str, candidates: impl IntoIterator<Item = &'n str
 }
 
 /// The likeness of two names, from 0 to 1. Short ones that differ by one letter, or by two that are swapped, are near.
-fn likeness(name: &str, candidate: &str) -> f64 {
+pub(crate) fn likeness(name: &str, candidate: &str) -> f64 {
     const SHORT: std::ops::RangeInclusive<usize> = 3..=8;
     let likeness = strsim::jaro_winkler(name, candidate);
     let are_short = SHORT.contains(&name.len()) && SHORT.contains(&candidate.len());

@@ -5,6 +5,7 @@ mod cost;
 mod guard;
 mod kept;
 mod located;
+mod options;
 mod order;
 mod owned;
 mod pattern;
@@ -442,6 +443,11 @@ pub enum BrokenRule {
 fn sentence(error: &ValidationError<'_>) -> String {
     if let ValidationErrorKind::Not { schema } = error.kind()
         && let Some(problem) = located::no_fit(schema)
+    {
+        return problem;
+    }
+    if let ValidationErrorKind::Enum { options } = error.kind()
+        && let Some(problem) = options::not_one_of(error.instance(), options)
     {
         return problem;
     }

@@ -475,3 +475,13 @@ fn validators_of_many_tools_have_a_limit_together() {
     drop(tools);
     assert!(validators::bytes() < kept / 100, "given up with their tools");
 }
+
+#[test]
+fn a_value_that_is_none_of_many_options_hears_of_all_with_the_nearest_first() {
+    let kinds = ["column", "line", "pie", "bar", "area", "scatter", "doughnut", "radar"];
+    let schema = schema(json!({"properties": {"kind": {"enum": kinds}}}));
+    assert_eq!(
+        schema.check(&json!({"kind": "barchart"})).unwrap_err(),
+        "/kind: \"barchart\" is not one of \"bar\", \"column\", \"line\", \"pie\", \"area\", \"scatter\", \"doughnut\" or \"radar\""
+    );
+}
