@@ -1,4 +1,4 @@
-// First paints of every page with 40 apps and 5,000 tools, for docs/BENCHMARKS.md, beside that of a page with one word: what the browser itself takes.
+// First paints of every page with 40 apps and 5,000 tools, for docs/benchmarks/pages.md, beside that of a page with one word: what the browser itself takes.
 // Times are printed, and decide nothing. `PAINTS=5 tests/interop/run paints` visits each page five times instead of nine.
 
 import assert from "node:assert/strict";
