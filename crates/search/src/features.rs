@@ -9,6 +9,7 @@ use crate::{
     fields::Field,
     parsed_query::{ParsedQuery, Slot, Why, idf},
     rank::Candidate,
+    removal,
     score::Asked,
     vectors::cosines,
     weights::RankWeights,
@@ -37,6 +38,8 @@ pub(crate) struct Features {
     pub(crate) meaning: f32,
     /// Standard deviations of `meaning` above the candidates' mean, divided by the number of clauses.
     pub(crate) standing: f32,
+    /// 1 for a tool that removes something where the query does not ask for that.
+    pub(crate) removes: f32,
     /// The score, not part of the order.
     pub(crate) score: f32,
 }
@@ -53,6 +56,7 @@ impl Features {
             + weights.clause * self.clause
             + weights.relative * self.relative
             + weights.standing * self.standing
+            + weights.removes * self.removes
     }
 
     /// The numbers in order of [`RankWeights`]' fields, for training.
@@ -67,8 +71,20 @@ impl Features {
             self.clause,
             self.relative,
             self.standing,
+            self.removes,
         ]
     }
+}
+
+/// A close look at the candidates of a query.
+#[derive(Debug, Default)]
+pub(crate) struct Looked {
+    /// Of each candidate.
+    pub(crate) features: Vec<Features>,
+    /// Parts of the request that are looked at alone: its clauses, or none if there is one or too many.
+    pub(crate) parts: usize,
+    /// For each candidate, how it answers each part.
+    pub(crate) each_part: Vec<Features>,
 }
 
 /// Slots of the query that a term of a document may fill, and its weight there.
@@ -144,7 +160,7 @@ impl Index {
         parsed: &ParsedQuery,
         documents: usize,
         candidates: &[Candidate],
-    ) -> Vec<Features> {
+    ) -> Looked {
         let count = if parsed.clauses > 1 { parsed.clauses + 1 } else { 1 };
         let whole = count - 1;
         let mut perfect = vec![0.0_f32; count];
@@ -155,30 +171,54 @@ impl Index {
         let asked = Asked::new(parsed, whole);
         let fills: Vec<Fills> = (0..self.inner.parts.len()).map(|part| Fills::new(parsed, part)).collect();
         let mut out = Vec::with_capacity(candidates.len());
+        let parts = parsed.part_vectors.len();
+        let mut each_part: Vec<Features> = Vec::with_capacity(candidates.len() * parts);
         let mut clause_sums: Vec<f32> = Vec::with_capacity(candidates.len() * count);
         let mut scopes = Scopes::default();
+        let removal_asked = removal::is_asked(parsed);
         for candidate in candidates {
             self.look(parsed, documents, candidate, &fills[candidate.part], whole, &mut scopes);
             let score = asked.score(parsed, &scopes, self.inner.weights.clause_prior);
-            out.push(Features { score, ..self.seen(parsed, &perfect, whole, &scopes) });
+            let segment = &self.inner.parts[candidate.part].segment;
+            let removes = if !removal_asked && segment.removes(candidate.document) { 1.0 } else { 0.0 };
+            out.push(Features { score, removes, ..self.seen(parsed, &perfect, whole, &scopes) });
+            let alone = |part| Features { removes, ..seen_in(parsed, &perfect, part, whole, &scopes) };
+            each_part.extend((0..parts).map(alone));
             clause_sums.extend_from_slice(&scopes.sums);
         }
         self.compare(parsed, candidates, &mut out);
+        for (part, vector) in parsed.part_vectors.iter().enumerate() {
+            let Some(vector) = vector else { continue };
+            let cosines = self.cosines(vector, candidates);
+            let spread = Spread::of(&cosines);
+            for (one, cosine) in each_part.iter_mut().skip(part).step_by(parts).zip(cosines) {
+                one.standing = spread.standing(cosine);
+            }
+        }
         for clause in 0..whole.max(1) {
             let of = || clause_sums.iter().skip(clause).step_by(count);
             let top = of().copied().fold(1e-6, f32::max);
             for (one, sum) in out.iter_mut().zip(of()) {
                 one.relative = one.relative.max(sum / top);
             }
+            for (one, sum) in each_part.iter_mut().skip(clause).step_by(parts.max(1)).zip(of()) {
+                one.relative = sum / top;
+            }
         }
-        out
+        Looked { features: out, parts, each_part }
+    }
+
+    fn cosines(&self, vector: &[i8], candidates: &[Candidate]) -> Vec<f32> {
+        cosines(
+            vector,
+            candidates.iter().map(|one| self.inner.parts[one.part].segment.vectors.of(one.document)),
+        )
     }
 
     /// Fills in how near the candidates are in meaning.
     fn compare(&self, parsed: &ParsedQuery, candidates: &[Candidate], out: &mut [Features]) {
         let Some(vector) = &parsed.vector else { return };
-        let of = |one: &Candidate| self.inner.parts[one.part].segment.vectors.of(one.document);
-        let cosines = cosines(vector, candidates.iter().map(of));
+        let cosines = self.cosines(vector, candidates);
         let spread = Spread::of(&cosines);
         // One vector says less about a request the more parts it has.
         let parts = parsed.clauses.max(1) as f32;
@@ -251,39 +291,44 @@ impl Index {
 
     /// The features of what was found.
     fn seen(&self, parsed: &ParsedQuery, perfect: &[f32], whole: usize, scopes: &Scopes) -> Features {
-        let mut seen = Features::default();
-        let mut before = 0;
-        for (slot, one) in parsed.slots.iter().zip(&scopes.found) {
-            if one.best > 0.0 {
-                let share = slot.idf / perfect[whole];
-                let if_in = |field: Field, also: u8| {
-                    if one.fields & also & field.bit() != 0 { share } else { 0.0 }
-                };
-                seen.matched += share;
-                seen.description += if_in(Field::Description, u8::MAX);
-                seen.app += if_in(Field::App, u8::MAX);
-                seen.name_pairs += if_in(Field::Name, before);
-                seen.description_pairs += if_in(Field::Description, before);
-            }
-            before = one.fields;
-        }
-        let sums = &scopes.sums;
-        let full = sums[whole] / perfect[whole];
-        if whole == 0 {
-            (seen.share, seen.clause) = (full, full);
-        } else {
+        let mut seen = seen_in(parsed, perfect, whole, whole, scopes);
+        if whole > 0 {
             let best = |prior: f32| {
-                sums[..whole]
+                scopes.sums[..whole]
                     .iter()
                     .zip(perfect)
                     .map(|(score, of)| score / (of + prior * perfect[whole]))
                     .fold(0.0, f32::max)
             };
-            seen.share = f32::midpoint(full, best(self.inner.weights.clause_prior));
+            seen.share = f32::midpoint(seen.share, best(self.inner.weights.clause_prior));
             seen.clause = best(0.0);
         }
         seen
     }
+}
+
+/// The features of what was found of one scope, were it alone.
+fn seen_in(parsed: &ParsedQuery, perfect: &[f32], scope: usize, whole: usize, scopes: &Scopes) -> Features {
+    let share = scopes.sums[scope] / perfect[scope];
+    let mut seen = Features { share, clause: share, ..Features::default() };
+    let mut before = 0;
+    for (slot, one) in parsed.slots.iter().zip(&scopes.found) {
+        if scope < whole && slot.clauses >> scope & 1 == 0 {
+            continue;
+        }
+        if one.best > 0.0 {
+            let share = slot.idf / perfect[scope];
+            let if_in =
+                |field: Field, also: u8| if one.fields & also & field.bit() != 0 { share } else { 0.0 };
+            seen.matched += share;
+            seen.description += if_in(Field::Description, u8::MAX);
+            seen.app += if_in(Field::App, u8::MAX);
+            seen.name_pairs += if_in(Field::Name, before);
+            seen.description_pairs += if_in(Field::Description, before);
+        }
+        before = one.fields;
+    }
+    seen
 }
 
 /// Mean and standard deviation of some numbers.

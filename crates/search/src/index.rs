@@ -3,7 +3,7 @@
 //! A snapshot is a list of parts, each an immutable [`Segment`] and the documents removed from it since. An update
 //! adds a small part and joins parts of like size, so its cost follows the change and not the index.
 
-use std::{collections::BTreeMap, ops::Range, sync::Arc};
+use std::{borrow::Cow, collections::BTreeMap, ops::Range, sync::Arc};
 
 use rustc_hash::FxHashMap;
 
@@ -96,7 +96,15 @@ impl Part {
         self.dead.count == 0 || !self.dead.documents.has(document)
     }
 
-    fn live_in(&self, range: &Range<u32>) -> usize {
+    /// Those of some documents, in order, that are live.
+    pub(crate) fn live_of<'d>(&self, documents: &'d [u32]) -> Cow<'d, [u32]> {
+        match self.dead.count {
+            0 => Cow::Borrowed(documents),
+            _ => documents.iter().copied().filter(|at| self.is_live(*at)).collect(),
+        }
+    }
+
+    pub(crate) fn live_in(&self, range: &Range<u32>) -> usize {
         if self.dead.count == 0 { range.len() } else { range.clone().filter(|at| self.is_live(*at)).count() }
     }
 

@@ -30,25 +30,34 @@ fn is_verb(word: &str) -> bool {
 
 /// The clauses of a text, in order. Together they are the whole text.
 ///
-/// A clause ends with a sentence, or before "and", "then" or after a comma where a verb follows.
+/// A clause ends with a sentence, before the next number of a list ("1.", "2)"), and before "and", "then" or after a comma or at
+/// the end of a line where a verb follows.
 #[must_use]
 pub fn clauses(text: &str) -> Vec<&str> {
     let mut starts = vec![0];
     let mut words = chunks(text).peekable();
-    let mut pause = false;
-    while let Some((_, word)) = words.next() {
-        let sentence = word.ends_with(['.', '?', '!', ';', '。', '？', '！', '；', '\n']);
+    let (mut pause, mut numbers) = (false, 0);
+    let mut is_number = |word: &str| {
+        let is_next =
+            word.strip_suffix(['.', ')']).and_then(|number| number.parse().ok()) == Some(numbers + 1);
+        numbers += u32::from(is_next);
+        is_next
+    };
+    let mut numbered = words.peek().is_some_and(|(_, word)| is_number(word));
+    while let Some((at, word)) = words.next() {
+        let sentence = !numbered && word.ends_with(['.', '?', '!', ';', '。', '？', '！', '；']);
         let link =
             matches!(bare(word).to_ascii_lowercase().as_str(), "and" | "then" | "also" | "after" | "finally");
+        let Some((next_at, next)) = words.peek() else { break };
         pause = sentence
             || word.ends_with([',', ':'])
             || link
+            || text[at..*next_at].contains('\n')
             || (pause && bare(word).eq_ignore_ascii_case("please"));
-        if let Some((at, next)) = words.peek()
-            && starts.len() < MAX_CLAUSES
-            && (sentence || (pause && is_verb(bare(next))))
-        {
-            starts.push(*at);
+        let follows_number = std::mem::replace(&mut numbered, is_number(next));
+        let ends = sentence || numbered || (pause && is_verb(bare(next)));
+        if ends && !follows_number && starts.len() < MAX_CLAUSES {
+            starts.push(*next_at);
         }
     }
     let mut ends = starts[1..].to_vec();
@@ -84,7 +93,23 @@ mod tests {
             clauses("Get the file. After that, please send it, then delete it"),
             ["Get the file. ", "After that, please ", "send it, then ", "delete it"]
         );
+        assert_eq!(clauses("count the lines; commit them"), ["count the lines; ", "commit them"]);
         assert_eq!(clauses("bread and butter"), ["bread and butter"]);
         assert_eq!(clauses(""), [""]);
+    }
+
+    #[test]
+    fn the_items_of_a_list_are_parts_with_their_numbers() {
+        assert_eq!(
+            clauses("1. list issues 2. write rows 3) make a chart"),
+            ["1. list issues ", "2. write rows ", "3) make a chart"]
+        );
+        assert_eq!(clauses("Do this: 1) get it. 2) send it"), ["Do this: ", "1) get it. ", "2) send it"]);
+        assert_eq!(
+            clauses("list issues\nwrite rows\nof a sheet"),
+            ["list issues\n", "write rows\nof a sheet"]
+        );
+        assert_eq!(clauses("upgrade to version 3. Test it"), ["upgrade to version 3. ", "Test it"]);
+        assert_eq!(clauses("top 10. of 12)"), ["top 10. ", "of 12)"]);
     }
 }

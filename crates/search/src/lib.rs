@@ -16,6 +16,7 @@
 //! ```
 #![forbid(unsafe_code)]
 
+mod apps;
 mod builder;
 mod document;
 mod document_vectors;
@@ -30,8 +31,10 @@ mod merge;
 mod nearest;
 mod parsed_query;
 mod pieces;
+mod places;
 mod query;
 mod rank;
+mod removal;
 mod score;
 mod segment;
 mod synonyms;

@@ -5,7 +5,9 @@ use rustc_hash::FxHashMap;
 use crate::{
     fuzzy,
     index::IndexData,
-    intents, meaning, synonyms,
+    intents, meaning,
+    places::MOST_PARTS,
+    synonyms,
     terms::Terms,
     tokenize::{self, TokenKind},
     trigrams,
@@ -76,6 +78,8 @@ pub(crate) struct ParsedQuery {
     pub(crate) clauses: usize,
     /// Its meaning; none if no word has one.
     pub(crate) vector: Option<Vec<i8>>,
+    /// ... and that of each clause, if there are two to [`MOST_PARTS`].
+    pub(crate) part_vectors: Vec<Option<Vec<i8>>>,
 }
 
 /// The information a term carries when `frequency` of `documents` hold it.
@@ -96,8 +100,10 @@ impl ParsedQuery {
             builder.clause(&terms, clause, number);
         }
         builder.fill();
-        let vector = builder.vector();
-        Self { slots: builder.slots, clauses: clauses.len(), vector }
+        let vector = builder.vector(|_| true);
+        let parts = if (2..=MOST_PARTS).contains(&clauses.len()) { clauses.len() } else { 0 };
+        let part_vectors = (0..parts).map(|part| builder.vector(|clause| clause == part)).collect();
+        Self { slots: builder.slots, clauses: clauses.len(), vector, part_vectors }
     }
 }
 
@@ -106,8 +112,8 @@ struct Builder<'i> {
     documents: usize,
     slots: Vec<Slot>,
     seen: FxHashMap<String, usize>,
-    /// Pieces of words, and the slot of each.
-    meant: Vec<(u32, usize)>,
+    /// Pieces of words, and the slot and the clause of each.
+    meant: Vec<(u32, usize, usize)>,
 }
 
 impl Builder<'_> {
@@ -154,7 +160,7 @@ impl Builder<'_> {
                 {
                     pieces.clear();
                     meaning::table().cut(word, &mut pieces);
-                    self.meant.extend(pieces.iter().map(|piece| (*piece, at)));
+                    self.meant.extend(pieces.iter().map(|piece| (*piece, at, clause)));
                 }
                 let slot = &mut self.slots[at];
                 slot.clauses |= 1 << clause.min(63);
@@ -198,10 +204,11 @@ impl Builder<'_> {
         }
     }
 
-    /// The vector of the words, without values and names that no document has.
-    fn vector(&self) -> Option<Vec<i8>> {
-        let meant = self.meant.iter().filter(|(_, slot)| !self.slots[*slot].is_strange());
-        let pieces: Vec<u32> = meant.map(|(piece, _)| *piece).collect();
+    /// The vector of the words of some clauses, without values and names that no document has.
+    fn vector(&self, of: impl Fn(usize) -> bool) -> Option<Vec<i8>> {
+        let meant =
+            self.meant.iter().filter(|(_, slot, clause)| of(*clause) && !self.slots[*slot].is_strange());
+        let pieces: Vec<u32> = meant.map(|(piece, ..)| *piece).collect();
         (!pieces.is_empty()).then(|| meaning::table().vector(&pieces))
     }
 

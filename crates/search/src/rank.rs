@@ -1,11 +1,11 @@
 //! From a parsed query to hits: gathers candidates from the postings, then looks at each closely.
 
-use std::{cell::Cell, ops::Range, sync::Arc};
+use std::{cell::Cell, ops::Range};
 
 use crate::{
     Hit, Index, Query, Ranked, SearchResult,
-    index::Part,
-    parsed_query::{ParsedQuery, Slot, Why},
+    apps::NamedApp,
+    parsed_query::{ParsedQuery, Slot},
     query::MAX_TOP_K,
     segment::squeezed,
 };
@@ -20,16 +20,6 @@ const CHEAP: usize = 500;
 const SPARSE: usize = 16;
 /// Candidates of each clause.
 const CLAUSE_CANDIDATES: usize = 8;
-
-/// Apps named by one query that are looked at.
-const MOST_NAMED_APPS: usize = 8;
-
-/// An app that the query names.
-pub(crate) struct NamedApp {
-    id: Arc<str>,
-    /// Per part, its documents.
-    ranges: Vec<Vec<Range<u32>>>,
-}
 
 thread_local! {
     /// Sums per document, all zero, kept between queries to save the allocation. Taken out while in use, so that a
@@ -91,9 +81,10 @@ impl Index {
 
     fn ranked_as(&self, query: &Query<'_>, parsed: &ParsedQuery) -> Vec<Candidate> {
         let ranges = self.ranges(query.app_ids);
-        let named = self.named_apps(parsed, &ranges);
+        let mut named = self.named_apps(parsed, &ranges);
+        self.add_apps_of_words(parsed, &ranges, &mut named);
         let mut candidates = self.gather(parsed, &ranges, &named, query);
-        self.score(parsed, self.len(), &named, &mut candidates);
+        self.score(parsed, &named, &mut candidates, query.top_k);
         self.exact(query, &ranges, &mut candidates);
         // The sort is stable: the rest stay in order.
         candidates.sort_by_key(|candidate| !candidate.exact);
@@ -105,7 +96,7 @@ impl Index {
         candidates
     }
 
-    fn tie(&self, candidate: &Candidate) -> (&str, &str) {
+    pub(crate) fn tie(&self, candidate: &Candidate) -> (&str, &str) {
         let segment = &self.inner.parts[candidate.part].segment;
         (&segment.app_of(candidate.document).id, &segment.documents[candidate.document as usize].name)
     }
@@ -169,50 +160,6 @@ impl Index {
             add(self.gather_for(&affordable, CLAUSE_CANDIDATES, &others, query));
         }
         all
-    }
-
-    /// The documents of `ranges` without those of apps that crowd others out, if there are such apps.
-    fn outside_of_a_crowd(&self, ranges: &[Vec<Range<u32>>]) -> Option<Vec<Vec<Range<u32>>>> {
-        if self.inner.crowds.is_empty() {
-            return None;
-        }
-        let of_part = |(part, ranges): (&Part, &Vec<Range<u32>>)| {
-            let apps = part.segment.apps.iter().filter(|app| self.crowding(&app.id) == 0.0);
-            let apps = apps.map(|app| &app.documents);
-            apps.filter(|app| ranges.iter().any(|range| range.contains(&app.start))).cloned().collect()
-        };
-        Some(self.inner.parts.iter().zip(ranges).map(of_part).collect())
-    }
-
-    /// Excess of an app's tools over a quarter of all: 0 up to there, 1 for an app that has every tool.
-    fn crowding(&self, app: &str) -> f32 {
-        self.inner.crowds.iter().find(|(id, _)| **id == *app).map_or(0.0, |(_, crowding)| *crowding)
-    }
-
-    /// The apps that the query names, with all words of their ids, where an app crowds others out. Elsewhere, words say enough.
-    fn named_apps(&self, parsed: &ParsedQuery, ranges: &[Vec<Range<u32>>]) -> Vec<NamedApp> {
-        let mut named: Vec<NamedApp> = Vec::new();
-        if self.inner.crowds.is_empty() {
-            return named;
-        }
-        for (part, ranges) in ranges.iter().enumerate() {
-            let same = |slot: &Slot| slot.alternatives.iter().find(|one| one.why == Why::Same)?.numbers[part];
-            let asked: Vec<u32> = parsed.slots.iter().filter_map(same).collect();
-            for app in &self.inner.parts[part].segment.apps {
-                let is_named = !app.terms.is_empty() && app.terms.iter().all(|term| asked.contains(term));
-                if !is_named || !ranges.iter().any(|range| range.contains(&app.documents.start)) {
-                    continue;
-                }
-                let at = named.iter().position(|known| known.id == app.id).unwrap_or_else(|| {
-                    let ranges = vec![Vec::new(); self.inner.parts.len()];
-                    named.push(NamedApp { id: app.id.clone(), ranges });
-                    named.len() - 1
-                });
-                named[at].ranges[part].push(app.documents.clone());
-            }
-        }
-        named.truncate(MOST_NAMED_APPS);
-        named
     }
 
     fn gather_for(
@@ -344,27 +291,15 @@ impl Index {
     }
 
     /// Orders candidates, best first, and replaces their plain sums by final scores.
-    fn score(
-        &self,
-        parsed: &ParsedQuery,
-        documents: usize,
-        named: &[NamedApp],
-        candidates: &mut Vec<Candidate>,
-    ) {
-        let features = self.features(parsed, documents, candidates);
-        let weights = &self.inner.weights;
-        // A large app is full of tools that have all words of the query.
-        let crowded = self.inner.crowds.iter().map(|(_, crowding)| *crowding).fold(0.0, f32::max);
-        let bonus = |candidate: &Candidate| {
-            let id = self.tie(candidate).0;
-            let is_named = named.iter().any(|app| *app.id == *id);
-            if is_named { (crowded - self.crowding(id)) * weights.named } else { 0.0 }
-        };
+    fn score(&self, parsed: &ParsedQuery, named: &[NamedApp], candidates: &mut Vec<Candidate>, top_k: usize) {
+        let looked = self.features(parsed, self.len(), candidates);
+        // Of a request with several parts, an app is named by some.
+        let naming = |app: &NamedApp| app.clauses.count_ones() as f32 / parsed.clauses.max(1) as f32;
         let mut order: Vec<(f32, Candidate)> = candidates
             .iter()
-            .zip(&features)
+            .zip(&looked.features)
             .map(|(candidate, seen)| {
-                let order = seen.rank(&weights.rank) + bonus(candidate);
+                let order = seen.rank(&self.inner.weights.rank) + self.bonus(named, candidate, naming);
                 (order, Candidate { score: seen.score, order, ..*candidate })
             })
             .collect();
@@ -372,10 +307,11 @@ impl Index {
             b.total_cmp(a).then_with(|| self.tie(x).cmp(&self.tie(y)))
         };
         order.sort_by(by_order);
-        if crowded > 0.0 {
+        if !self.inner.crowds.is_empty() {
             self.thin_out(&mut order);
             order.sort_by(by_order);
         }
+        self.keep_places(named, candidates, &looked, &mut order, top_k);
         // A hit scores no less than those below it.
         let mut least = 0.0_f32;
         for (_, candidate) in order.iter_mut().rev() {
@@ -386,19 +322,6 @@ impl Index {
         candidates.extend(order.into_iter().map(|(_, candidate)| candidate));
     }
 
-    /// Moves tools of a large app back, each one further, so that it leaves room for others.
-    fn thin_out(&self, order: &mut [(f32, Candidate)]) {
-        let weights = &self.inner.weights;
-        let mut seen: Vec<(&str, f32)> = self.inner.crowds.iter().map(|(id, _)| (&**id, 0.0)).collect();
-        for (key, candidate) in order {
-            let app = self.tie(candidate).0;
-            let Some((_, before)) = seen.iter_mut().find(|(id, _)| *id == app) else { continue };
-            *before += 1.0;
-            *key -= weights.crowd * self.crowding(app) * (*before - weights.crowd_from).max(0.0);
-            candidate.order = *key;
-        }
-    }
-
     /// Features of the candidates of a query, with their names, for training.
     #[doc(hidden)]
     #[must_use]
@@ -407,7 +330,7 @@ impl Index {
         let parsed = ParsedQuery::new(&self.inner, documents, query.text);
         let ranges = self.ranges(query.app_ids);
         let candidates = self.gather(&parsed, &ranges, &self.named_apps(&parsed, &ranges), query);
-        let features = self.features(&parsed, documents, &candidates);
+        let features = self.features(&parsed, documents, &candidates).features;
         let rows = candidates.iter().zip(features);
         rows.map(|(one, features)| (self.tie(one).1.to_owned(), features.row())).collect()
     }

@@ -4,7 +4,9 @@
 
 use std::{ops::Range, sync::Arc};
 
-use crate::{document_vectors::Vectors, fields::bare_name, terms::Terms, tokenize, trigrams::Trigrams};
+use crate::{
+    document_vectors::Vectors, fields::bare_name, removal, terms::Terms, tokenize, trigrams::Trigrams,
+};
 
 /// Bit of a posting's mask that says the term is only there as the joined form of an identifier in the name.
 pub(crate) const JOINED_NAME: u8 = 1 << 7;
@@ -75,6 +77,8 @@ pub(crate) struct Segment {
     /// Hash of the name without separators, of the bare name too; ascending.
     pub(crate) exact: Vec<(u64, u32)>,
     pub(crate) trigrams: Trigrams,
+    /// Terms of [`removal::TERMS`], ascending.
+    pub(crate) removing: Box<[u32]>,
 }
 
 impl Segment {
@@ -103,9 +107,13 @@ impl Segment {
         &self.apps[at]
     }
 
-    /// Looks up the terms of the apps' ids.
+    /// Looks up the terms of the apps' ids, and those of removal.
     pub(crate) fn read_app_names(&mut self) {
         let terms = Terms::default();
+        let mut removing: Vec<u32> =
+            removal::TERMS.iter().filter_map(|term| self.dictionary.get(term)).collect();
+        removing.sort_unstable();
+        self.removing = removing.into();
         for app in &mut self.apps {
             let mut of_id = Vec::new();
             tokenize::words(&app.id, |word, kind| {
@@ -119,6 +127,11 @@ impl Segment {
             of_id.dedup();
             app.terms = of_id.into();
         }
+    }
+
+    /// Returns true if the name of a document says that it removes something.
+    pub(crate) fn removes(&self, document: u32) -> bool {
+        self.name_terms_of(document).iter().any(|term| self.removing.contains(term))
     }
 
     pub(crate) fn app(&self, id: &str) -> Option<&App> {

@@ -39,6 +39,8 @@ pub struct RankWeights {
     pub relative: f32,
     /// Standing among the candidates by nearness in meaning.
     pub standing: f32,
+    /// Removal that the query does not ask for.
+    pub removes: f32,
 }
 
 impl RankWeights {
@@ -55,6 +57,7 @@ impl RankWeights {
             self.clause,
             self.relative,
             self.standing,
+            self.removes,
         ];
         weights.iter().zip(row).map(|(weight, value)| weight * value).sum()
     }
@@ -89,6 +92,12 @@ pub struct Weights {
     pub crowd: f32,
     /// Tools of such an app that lose nothing.
     pub crowd_from: f32,
+    /// Part of the tools with a word that one app must have, for the word to name the app.
+    pub own_word: f32,
+    /// ... and part of its tools that must have the word.
+    pub own_tools: f32,
+    /// Share of a perfect match that the best tool for a part of a request must have, to be kept among the first hits.
+    pub place_from: f32,
     /// Meaning counts, not words alone.
     pub meaning: bool,
     /// Score of a tool for each unit of its cosine with the query above [`Weights::near_from`], whatever its words.
@@ -122,6 +131,9 @@ impl Default for Weights {
             named: 4.0,
             crowd: 1.0,
             crowd_from: 2.0,
+            own_word: 0.8,
+            own_tools: 0.5,
+            place_from: 0.2,
             meaning: true,
             near: 0.5,
             near_from: 0.27,
@@ -135,6 +147,7 @@ impl Default for Weights {
                 clause: 1.02,
                 relative: 4.04,
                 standing: 1.5,
+                removes: -4.0,
             },
         }
     }
@@ -160,6 +173,9 @@ impl Weights {
             "named" => &mut self.named,
             "crowd" => &mut self.crowd,
             "crowd_from" => &mut self.crowd_from,
+            "own_word" => &mut self.own_word,
+            "own_tools" => &mut self.own_tools,
+            "place_from" => &mut self.place_from,
             "rank.share" => &mut self.rank.share,
             "rank.matched" => &mut self.rank.matched,
             "rank.description" => &mut self.rank.description,
@@ -169,6 +185,7 @@ impl Weights {
             "rank.clause" => &mut self.rank.clause,
             "rank.relative" => &mut self.rank.relative,
             "rank.standing" => &mut self.rank.standing,
+            "rank.removes" => &mut self.rank.removes,
             "near" => &mut self.near,
             "near_from" => &mut self.near_from,
             _ => {

@@ -122,8 +122,13 @@ fn an_app_that_comes_in_parts_is_weighed_as_a_whole() {
         .into_iter()
         .chain(small())
         .fold(Index::default(), |index, document| index.updated([Change::Upsert(document)]));
-    for query in ["show the git commit history", "git status", "list branches", "commit log", "hub releases"]
-    {
+    for query in [
+        "show the git commit history",
+        "status of the git working tree",
+        "list branches",
+        "commit log",
+        "hub releases",
+    ] {
         assert_eq!(found(&whole, query), found(&parts, query), "{query}");
     }
 }

@@ -11,6 +11,8 @@ mod finding;
 mod growth;
 mod kinds_of_tools;
 #[cfg(test)]
+mod places;
+#[cfg(test)]
 mod scores;
 #[cfg(test)]
 mod support;
