@@ -17,12 +17,27 @@ const MOST_NAMED_APPS: usize = 8;
 /// Tools with a word beyond which the word names no app.
 const MOST_OF_WORD: u32 = 4096;
 
+/// What a word must be to an app to name it.
+struct Naming {
+    /// Part of the tools with the word that are the app's, at least.
+    of_word: f32,
+    /// Part of the app's tools that have the word, at least.
+    of_tools: f32,
+    /// Tools of the app, at least: the words of one tool say nothing about its app.
+    tools: usize,
+}
+
+/// A word akin to the id, as `DuckDB` is to `duck`.
+const AKIN: Naming = Naming { of_word: 0.8, of_tools: 0.5, tools: 1 };
+/// Another word, as `SQLite` for `db`.
+const OTHER: Naming = Naming { of_word: 0.95, of_tools: 0.6, tools: 3 };
+
 /// An app that the query names.
 pub(crate) struct NamedApp {
     pub(crate) id: Arc<str>,
     /// Clauses that name it, as bits.
     pub(crate) clauses: u64,
-    /// Named by all words of its id, and not by one akin to it.
+    /// Named by all words of its id, and not by a word that its tools have.
     pub(crate) by_id: bool,
     /// Per part, its documents.
     pub(crate) ranges: Vec<Vec<Range<u32>>>,
@@ -75,8 +90,7 @@ impl Index {
         named
     }
 
-    /// Adds the apps that a single word of the query names: one akin to the id, as `DuckDB` is to `duck`, which
-    /// most of the app's tools have and hardly any others.
+    /// Adds the apps that a single word of the query names: one that most of the app's tools have and hardly any others.
     pub(crate) fn add_apps_of_words(
         &self,
         parsed: &ParsedQuery,
@@ -114,9 +128,6 @@ impl Index {
             let with_word = part.live_of(part.segment.postings((*term)?).documents);
             // An app with most of all has most of those of some part, and therefore the one in the middle.
             let id = &part.segment.app_of(*with_word.get(with_word.len() / 2)?).id;
-            if !is_akin(&squeezed(id), &word.term) {
-                return None;
-            }
             let (mut tools, mut having) = (0, 0);
             for (part, term) in parts() {
                 let Some(app) = part.segment.app(id) else { continue };
@@ -124,10 +135,10 @@ impl Index {
                 let Some(term) = *term else { continue };
                 having += part.live_of(part.segment.postings(term).within(&app.documents).documents).len();
             }
-            let weights = &self.inner.weights;
-            let having = having as f32;
-            let most = having >= weights.own_word * word.frequency as f32
-                && having >= weights.own_tools * tools as f32;
+            let naming = if is_akin(&squeezed(id), &word.term) { AKIN } else { OTHER };
+            let most = tools >= naming.tools
+                && having as f32 >= naming.of_word * word.frequency as f32
+                && having as f32 >= naming.of_tools * tools as f32;
             most.then(|| id.clone())
         })
     }

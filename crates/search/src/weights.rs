@@ -92,10 +92,6 @@ pub struct Weights {
     pub crowd: f32,
     /// Tools of such an app that lose nothing.
     pub crowd_from: f32,
-    /// Part of the tools with a word that one app must have, for the word to name the app.
-    pub own_word: f32,
-    /// ... and part of its tools that must have the word.
-    pub own_tools: f32,
     /// Share of a perfect match that the best tool for a part of a request must have, to be kept among the first hits.
     pub place_from: f32,
     /// Meaning counts, not words alone.
@@ -131,8 +127,6 @@ impl Default for Weights {
             named: 4.0,
             crowd: 1.0,
             crowd_from: 2.0,
-            own_word: 0.8,
-            own_tools: 0.5,
             place_from: 0.2,
             meaning: true,
             near: 0.5,
@@ -173,8 +167,6 @@ impl Weights {
             "named" => &mut self.named,
             "crowd" => &mut self.crowd,
             "crowd_from" => &mut self.crowd_from,
-            "own_word" => &mut self.own_word,
-            "own_tools" => &mut self.own_tools,
             "place_from" => &mut self.place_from,
             "rank.share" => &mut self.rank.share,
             "rank.matched" => &mut self.rank.matched,

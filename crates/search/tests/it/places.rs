@@ -96,6 +96,15 @@ fn a_word_akin_to_the_id_of_an_app_whose_tools_alone_have_it_keeps_a_place_for_t
 }
 
 #[test]
+fn a_word_that_most_tools_of_an_app_have_and_no_others_keeps_a_place_for_the_app() {
+    let base = ["read", "write", "tables"].map(|verb| document(&format!("db:{verb}"), "SQLite database"));
+    let index = Index::build(tools().into_iter().chain(base));
+    let text = "how many rows does the table have, sorted by values, in sqlite";
+    let found = names(&index, &Query::new(text));
+    assert!(found.iter().any(|name| name.starts_with("db:")), "{found:?}");
+}
+
+#[test]
 fn places_are_the_same_after_updates_as_in_an_index_built_anew() {
     let anew = Index::build(tools());
     let stale = ["duck:vacuum", "excel:open_duckdb", "mail:duckdb"].map(|name| document(name, "Old DuckDB"));
