@@ -151,6 +151,9 @@ impl Index {
         candidate: &Candidate,
         share: impl Fn(&NamedApp) -> f32,
     ) -> f32 {
+        if self.inner.crowds.is_empty() || named.is_empty() {
+            return 0.0;
+        }
         let id = self.tie(candidate).0;
         let Some(app) = named.iter().find(|app| app.by_id && *app.id == *id) else { return 0.0 };
         // A large app is full of tools that have all words of the query.
