@@ -78,10 +78,18 @@ async fn a_read_of_what_a_result_does_not_have_is_a_warning_in_the_answer(demo: 
 
 #[gatewright_testing::test]
 async fn a_forgotten_return_is_a_warning_in_the_answer(demo: Demo) {
-    let body = demo.run("const users = await callTool('crm:users_list', {});\nusers.items").await;
-    assert_eq!(body["status"], "ok", "{body:#}");
+    let users = "const users = await callTool('crm:users_list', {});";
+    let body = demo.run(&format!("{users}\nconst names = users.items.map((user) => user.name);")).await;
+    assert_eq!((&body["status"], &body["result"]), (&json!("ok"), &Value::Null), "{body:#}");
+    let message = "the script returned nothing; end it with `return names`";
+    assert_eq!(body["warnings"], json!([{"message": message, "location": {"line": 2, "column": 7}}]));
+    // The value of the last statement is the result.
+    let body = demo.run(&format!("{users}\nusers.items")).await;
     assert!(body["result"].as_array().is_some_and(|users| !users.is_empty()), "{body:#}");
-    assert_eq!(body["warnings"][0]["location"], json!({"line": 2, "column": 1}));
+    assert_eq!(body.get("warnings"), None, "{body:#}");
+    // An error is not about it.
+    let body = demo.run(&format!("{users}\nconst names = users.items.map(nameOf);")).await;
+    assert_eq!((&body["status"], body.get("warnings")), (&json!("runtime_error"), None), "{body:#}");
 }
 
 #[gatewright_testing::test]
