@@ -277,7 +277,7 @@ mod tests {
             "the path must be absolute, like /path/to/report.xlsx or C:\\path\\to\\report.xlsx",
             "Path 'q1.xlsx' must be absolute, e.g. '/home/me/q1.xlsx'.",
             "use a folder such as /Users/you/data/x.csv or C:\\Users\\you\\x.csv",
-            "give /absolute/path/a.txt",
+            "for example /absolute/path/a.txt",
         ] {
             assert_eq!(clean(text), text);
         }
@@ -289,11 +289,12 @@ mod tests {
             ("failed for some, e.g. /home/ann/me/x.txt", "failed for some, e.g. [path]"),
             ("e.g. /home/user/app/x.txt or /root/me/x", "e.g. [path] or [path]"),
             ("cannot open /home/me/x.txt", "cannot open [path]"),
+            ("cannot open /path/to/x.txt", "cannot open [path]"),
             ("e.g.\n/home/me/x.txt", "e.g.\n[path]"),
-            ("no /path/to/../../home/ann/x.txt", "no [path]"),
-            ("no '/path/to/x /home/ann/y.txt'", "no '/path/to/x [path]'"),
-            ("no /path/to/x ann/y.txt", "no [path]"),
-            ("no /path/to/x:/home/ann/y.txt", "no [path]"),
+            ("e.g. /path/to/../../home/ann/x.txt", "e.g. [path]"),
+            ("e.g. '/path/to/x.txt /home/ann/y.txt'", "e.g. '[path]'"),
+            ("e.g. /path/to/x.txt ann/y.txt", "e.g. [path]"),
+            ("e.g. /path/to/x:/home/ann/y.txt", "e.g. [path]"),
             ("e.g. C:\\Reports\\q1.xlsx", "e.g. [path]"),
             ("no /srv/path/to/x.txt", "no [path]"),
         ] {

@@ -1,4 +1,4 @@
-//! Paths that are examples: `/path/to/file.txt`, and `/home/me/x.csv` behind `e.g.`. They name nothing on any machine, and are advice on the input.
+//! Paths that are examples: `/path/to/file.txt` and `/home/me/x.csv` behind `e.g.`. They name nothing on any machine, and are advice on the input.
 
 /// First two parts of paths that nobody has.
 const BEGINNINGS: [(&str, &str); 6] = [
@@ -14,12 +14,11 @@ const HOMES: [&str; 2] = ["home", "Users"];
 /// Users in examples. `user` is none of them: containers have one of this name.
 const USERS: [&str; 6] = ["me", "you", "username", "yourname", "your-name", "your_name"];
 /// Words in front of an example.
-const INTRODUCTIONS: [&str; 4] = ["e.g.", "for example", "for instance", "such as"];
+const INTRODUCTIONS: [&str; 5] = ["e.g.", "for example", "for instance", "such as", " like "];
 /// Bytes in front of a path in which one of them may stand.
 const NEAR: usize = 64;
 
-/// Returns `true` for the path between `start` and `end` of `text` if it is an example by its parts. Paths that stand for a user's folder have to be
-/// introduced as examples as well.
+/// Returns `true` for the path between `start` and `end` of `text` if it is an example by its parts, and introduced as one.
 pub(super) fn is_example(text: &str, start: usize, end: usize) -> bool {
     let path = &text[start..end];
     let bytes = path.as_bytes();
@@ -32,8 +31,9 @@ pub(super) fn is_example(text: &str, start: usize, end: usize) -> bool {
     }
     let mut parts = below.split(['/', '\\']).filter(|part| !part.is_empty());
     let (Some(first), Some(second)) = (parts.next(), parts.next()) else { return false };
-    BEGINNINGS.contains(&(first, second))
-        || HOMES.contains(&first) && USERS.contains(&second) && is_introduced(&text[..start])
+    let is_placeholder =
+        BEGINNINGS.contains(&(first, second)) || HOMES.contains(&first) && USERS.contains(&second);
+    is_placeholder && is_introduced(&text[..start])
 }
 
 /// Returns `true` if the line `before` a path introduces an example.
