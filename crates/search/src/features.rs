@@ -175,7 +175,7 @@ impl Index {
         let mut each_part: Vec<Features> = Vec::with_capacity(candidates.len() * parts);
         let mut clause_sums: Vec<f32> = Vec::with_capacity(candidates.len() * count);
         let mut scopes = Scopes::default();
-        let removal_asked = removal::is_asked(parsed);
+        let removal_asked = removal::is_asked(parsed.terms());
         for candidate in candidates {
             self.look(parsed, documents, candidate, &fills[candidate.part], whole, &mut scopes);
             let score = asked.score(parsed, &scopes, self.inner.weights.clause_prior);

@@ -5,9 +5,7 @@ use rustc_hash::FxHashMap;
 use crate::{
     fuzzy,
     index::IndexData,
-    intents, meaning,
-    places::MOST_PARTS,
-    synonyms,
+    intents, meaning, synonyms,
     terms::Terms,
     tokenize::{self, TokenKind},
     trigrams,
@@ -20,6 +18,8 @@ const MAX_SLOTS: usize = 64;
 const ELSEWHERE: usize = 1000;
 /// Bytes of a query that are read.
 const MAX_BYTES: usize = 8 * 1024;
+/// Parts of a request that get a place each among the hits. A request of more tells a story, and gets none for its parts.
+pub(crate) const MOST_PARTS: usize = 4;
 
 /// Relation by which a term may fill a slot.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -89,6 +89,14 @@ pub(crate) fn idf(documents: usize, frequency: u32) -> f32 {
 }
 
 impl ParsedQuery {
+    /// The terms of the query, and those that may be meant by them.
+    pub(crate) fn terms(&self) -> impl Iterator<Item = &str> {
+        self.slots.iter().flat_map(|slot| {
+            let alternatives = slot.alternatives.iter().map(|one| one.term.as_str());
+            std::iter::once(slot.term.as_str()).chain(alternatives)
+        })
+    }
+
     /// Parses a text against an index of `documents` documents.
     pub(crate) fn new(inner: &IndexData, documents: usize, text: &str) -> Self {
         let terms = Terms::default();
@@ -252,6 +260,42 @@ impl Builder<'_> {
             slot.idf = here * value * unknown;
             slot.asked = if strange { 0.0 } else { here * value };
             slot.rarity = there * value;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::{Document, Index, removal::is_asked};
+
+    #[test]
+    fn requests_to_take_away_are_told_from_others_in_some_languages() {
+        let tool = Document {
+            name: "files:delete_file".to_owned(),
+            app_id: "files".to_owned(),
+            description: "Delete a file for good".to_owned(),
+            input_schema: Arc::default(),
+        };
+        let index = Index::build([tool]);
+        let asks = |text| is_asked(ParsedQuery::new(&index.inner, index.len(), text).terms());
+        for text in [
+            "delete a file",
+            "erase the file",
+            "deletting of fiels",
+            "get rid of it",
+            "forget Ada",
+            "Datei löschen",
+            "supprimer le fichier",
+            "удалить файл",
+            "请删除文件",
+        ] {
+            assert!(asks(text), "{text}");
+        }
+        for text in ["", "read a file", "list the labels of an issue", "Datei lesen", "读取文件"] {
+            assert!(!asks(text), "{text}");
         }
     }
 }

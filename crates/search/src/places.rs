@@ -9,8 +9,6 @@ use crate::{
 
 /// Hits among which places are kept.
 const AMONG: usize = 5;
-/// Parts of a request that get a place each. A request of more tells a story, and gets none for its parts.
-pub(crate) const MOST_PARTS: usize = 4;
 
 impl Index {
     /// Moves the candidates that are to have a place up to the end of the first [`AMONG`] or `top_k`. The others stay in
