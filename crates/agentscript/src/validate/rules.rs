@@ -20,7 +20,6 @@ use rule::Rule;
 use crate::limits::Preset;
 
 pub(super) use hidden::{ERROR, is_new_error};
-pub(super) use syntax::{EXPORT, IMPORT};
 pub(super) use tools::{TOOL_FUNCTION, is_alias};
 
 /// Rules of every preset, by the node they look at.

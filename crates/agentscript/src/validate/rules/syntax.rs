@@ -10,7 +10,10 @@ use crate::{
     outcome::IllegalKind::{
         IllegalBuiltinAccess, IllegalGlobalAccess, IllegalLoop, IllegalModuleAccess, IllegalSyntax,
     },
-    validate::violation::Violation,
+    validate::{
+        names::{EXPORT, IMPORT},
+        violation::Violation,
+    },
 };
 
 pub(super) fn top_level_this(facts: &Facts<'_>, node: AstKind<'_>) -> Option<Violation> {
@@ -34,12 +37,6 @@ pub(super) fn module_syntax(_: &Facts<'_>, node: AstKind<'_>) -> Option<Violatio
     };
     refuse(IllegalModuleAccess, node.span(), message)
 }
-
-/// The message about an `import` statement.
-pub(in crate::validate) const IMPORT: &str = "modules are not available: remove the `import`; `callTool`, `getTool` and `codecallContext` are there without one";
-/// The message about an `export`.
-pub(in crate::validate) const EXPORT: &str =
-    "modules are not available: remove the `export`, and end the script with `return value`";
 
 pub(super) fn hashbang(_: &Facts<'_>, node: AstKind<'_>) -> Option<Violation> {
     refuse(IllegalSyntax, node.span(), "a `#!` line is not allowed; remove it")
