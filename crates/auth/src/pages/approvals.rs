@@ -71,7 +71,7 @@ fn entry(content: &ApprovalsPage<'_>, n: usize, approval: &ApprovalRecord) -> Ma
             }
             form method="post" action=(content.action) {
                 input type="hidden" name="csrf" value=(content.csrf);
-                input type="hidden" name="id" value=(approval.id);
+                input type="hidden" name="id" value=(approval.decision_id());
                 @if durations.len() > 1 {
                     div.field {
                         label for={"for" (n)} { "Approve" }

@@ -150,6 +150,7 @@ async fn approvals_that_wait_are_on_the_account_page() {
     for n in 0..5 {
         let record = ApprovalRecord {
             id: format!("apr_{n:032x}"),
+            nonce: 1,
             subject: if n == 4 { "user:bob" } else { "user:alice" }.to_owned(),
             client: None,
             object: RequestObject::Tool(format!("shop:refund_{n}")),

@@ -29,6 +29,7 @@ fn record(n: u8, subject: &str, approvers: Option<&str>) -> ApprovalRecord {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_millis() as u64;
     ApprovalRecord {
         id: format!("apr_{n:032x}"),
+        nonce: 1,
         subject: subject.to_owned(),
         client: Some("app".to_owned()),
         object: RequestObject::Tool("shop:refund".to_owned()),

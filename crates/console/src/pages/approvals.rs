@@ -94,7 +94,7 @@ fn entry(state: &ConsoleState, n: usize, approval: &ApprovalRecord) -> Markup {
             } @else { ul.arguments aria-label="Arguments" { @for line in &approval.arguments { li { code { (text::line(line, 400)) } } } } }
             form method="post" action="/console/approvals" {
                 (token(state))
-                input type="hidden" name="id" value=(approval.id);
+                input type="hidden" name="id" value=(approval.decision_id());
                 @if durations.len() > 1 {
                     div.field {
                         label for={"for" (n)} { "Approve" }

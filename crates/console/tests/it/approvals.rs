@@ -12,6 +12,7 @@ fn record(subject: &str, approvers: Option<&str>) -> ApprovalRecord {
     let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap().as_millis() as u64;
     ApprovalRecord {
         id: format!("apr_{:0>32}", "1"),
+        nonce: 1,
         subject: subject.to_owned(),
         client: Some(HOSTILE.to_owned()),
         object: RequestObject::Tool(HOSTILE.to_owned()),

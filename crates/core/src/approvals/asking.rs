@@ -297,6 +297,7 @@ impl Invoker {
         let created_ms = now_ms();
         ApprovalRecord {
             id: self.approvals().id(principal, needed.digest),
+            nonce: getrandom::u64().unwrap_or(created_ms),
             subject: principal.subject.to_string(),
             client: principal.client_id.as_deref().map(str::to_owned),
             object: call.object(),

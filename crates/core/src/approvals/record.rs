@@ -28,6 +28,9 @@ pub enum ApprovalState {
 pub struct ApprovalRecord {
     /// Its id: the same for the same request of the same caller.
     pub id: String,
+    /// Random: another one each time that the same request waits.
+    #[serde(default)]
+    pub nonce: u64,
     /// Subject of the caller.
     pub subject: String,
     /// Client of the caller.
@@ -70,6 +73,11 @@ pub struct ApprovalRecord {
 }
 
 impl ApprovalRecord {
+    /// Its id, as forms have it to decide on what is shown: another one when the same request waits again.
+    pub fn decision_id(&self) -> String {
+        format!("{}-{:x}", self.id, self.nonce)
+    }
+
     /// The place in its script, for people.
     pub fn place(&self) -> Option<String> {
         place(self.run.as_deref(), self.step)

@@ -285,7 +285,8 @@ impl ApprovalStore {
         Ok(waiting)
     }
 
-    /// Decides on the approval `id`: for `Some`, the request passes once, and for as long as that stands; for `None` it fails once.
+    /// Decides on the approval `id`, or with an [`ApprovalRecord::decision_id`] on the one that somebody saw: for `Some`, the request passes once, and for
+    /// as long as that stands; for `None` it fails once.
     ///
     /// # Errors
     /// No such approval waits for `approver`, or the store does not answer.
@@ -296,11 +297,15 @@ impl ApprovalStore {
         approver: Approver<'a>,
     ) -> BoxFuture<'a, Result<ApprovalRecord, CannotDecide>> {
         Box::pin(async move {
+            let (decision_id, id) = (id, id.split_once('-').map_or(id, |(id, _)| id));
             if !is_id(id) {
                 return Err(CannotDecide::NotFound);
             }
-            let waits =
-                |one: &ApprovalRecord, now| one.state == ApprovalState::Waiting && one.expires_ms > now;
+            // A form that was left open is not for the same request of later.
+            let is_meant = |one: &ApprovalRecord| decision_id == id || decision_id == one.decision_id();
+            let waits = |one: &ApprovalRecord, now| {
+                one.state == ApprovalState::Waiting && one.expires_ms > now && is_meant(one)
+            };
             let (_, record) = self.records.read::<ApprovalRecord>(id).await?;
             if !record.is_some_and(|one| waits(&one, now_ms()) && approver.may_decide(&one)) {
                 return Err(CannotDecide::NotFound);

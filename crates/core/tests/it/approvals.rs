@@ -305,6 +305,27 @@ async fn a_client_that_cannot_be_asked_learns_where_and_its_call_passes_once_whe
 }
 
 #[tokio::test]
+async fn a_form_that_was_left_open_does_not_decide_on_the_same_request_of_later() {
+    let (instance, shop) = new(terms()).await;
+    let ada = instance.ada(&Person::mute(), true).await;
+    let pay = || call("pay", json!({}));
+    let (ops, yes) = (Approver::Operator("ops"), Some(ApprovalDuration::Once));
+    let mut left_open: Option<String> = None;
+    for decision in [yes, None, yes] {
+        assert_eq!(code(&ada.call_tool(pay()).await.unwrap()), "APPROVAL_REQUIRED");
+        let shown = instance.waiting("ada").await.remove(0).decision_id();
+        if let Some(earlier) = left_open {
+            assert_eq!(instance.store.decide(&earlier, yes, ops).await, Err(CannotDecide::NotFound));
+        }
+        instance.store.decide(&shown, decision, ops).await.unwrap();
+        assert_eq!(instance.store.decide(&shown, yes, ops).await, Err(CannotDecide::NotFound));
+        ada.call_tool(pay()).await.unwrap();
+        left_open = Some(shown);
+    }
+    assert_eq!(shop.made(), 2);
+}
+
+#[tokio::test]
 async fn of_two_instances_one_uses_an_approval_that_was_given_elsewhere() {
     let (shop, records) = (Shop::default(), Arc::new(MemoryRecords::default()));
     let one = over(&shop, terms(), records.clone()).await;
