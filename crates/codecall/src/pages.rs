@@ -2,14 +2,14 @@
 //!
 //! The app follows the pages, so that scripts see no addresses of the API. The call is one entry of the journal, whose answer has the items of
 //! all pages: a replay asks the API for none of them, and a run that stopped in between begins again with the first page. Each page counts as
-//! a call of the run, and for the rate limit of the tool.
+//! a call of the run, and for the rate limit of the tool, and the policies decide on it as on the call that would return it.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
 use gatewright_agentscript::ToolFailure;
 use gatewright_core::{
-    AppFuture, Caller, InvokeError, Invoker, PageGate, Paginate, PermittedTool,
-    rmcp::{RoleServer, service::RequestContext},
+    AppFuture, InvokeError, Invoker, PageGate, Paginate, PermittedTool,
+    rmcp::{RoleServer, model::JsonObject, service::RequestContext},
 };
 use serde_json::{Value, json};
 
@@ -22,25 +22,24 @@ pub(crate) struct CallPages {
     gate: Arc<RunGate>,
 }
 
-/// Counts pages as calls of the run.
+/// Has policies decide on pages, and counts them as calls of the run.
 struct RunGate {
     nesting: Nesting,
     invoker: Arc<Invoker>,
-    tool: Arc<str>,
-    caller: Caller,
+    tool: PermittedTool,
     context: RequestContext<RoleServer>,
     /// The end of the run that a page would have been too much for.
     ended: Mutex<Option<ToolFailure>>,
 }
 
 impl PageGate for RunGate {
-    fn pass(&self) -> AppFuture<'_, Result<(), InvokeError>> {
+    fn pass(&self, arguments: JsonObject) -> AppFuture<'_, Result<bool, InvokeError>> {
         Box::pin(async move {
             if let Err(failure) = self.nesting.count_call() {
                 *self.ended.lock().unwrap_or_else(PoisonError::into_inner) = Some(failure);
-                return Err(InvokeError::Cancelled { name: self.tool.to_string() });
+                return Err(InvokeError::Cancelled { name: self.tool.name.to_string() });
             }
-            self.invoker.count(&self.tool, self.caller.principal(), &self.context).await
+            self.invoker.pass_page(&self.tool, arguments, &self.context).await
         })
     }
 }
@@ -54,8 +53,7 @@ impl CallPages {
         tool: &PermittedTool,
         context: RequestContext<RoleServer>,
     ) -> Self {
-        let (caller, tool) = (tool.caller().clone(), tool.name.clone());
-        let gate = RunGate { nesting, invoker, tool, caller, context, ended: Mutex::default() };
+        let gate = RunGate { nesting, invoker, tool: tool.clone(), context, ended: Mutex::default() };
         Self { max: usize::try_from(max).unwrap_or(usize::MAX), gate: Arc::new(gate) }
     }
 

@@ -17,7 +17,7 @@ use serde_json::Value;
 use crate::{
     AppFuture, ApprovalStore, Caller, CallerAddress, CountedBefore, Denied, Forbidden, InvokeError, Paginate,
     PermittedTool, Principal, Registry, SchemaMode, SealKey, ToolEntry, Trail, Unavailable,
-    access::{OpenTask, Sealer, decide},
+    access::{Decided, OpenTask, Sealer, decide},
     bulk::{bulk, off_thread},
     names::clipped,
     questions::{ArgumentsDigest, CallKey, Conversation, OpenCallId, OpenCalls, Repetitions, Unanswered},
@@ -237,6 +237,30 @@ impl Invoker {
         })
     }
 
+    /// Decides on a page after the first of a call of `tool`, as on the call with `arguments` that would return it, and counts it. Texts in place of
+    /// the numbers that the input schema declares, as addresses have them, are read. Returns `false` if the policies do not permit it, if it needs an
+    /// approval of its own, or if it changes a hidden parameter.
+    ///
+    /// # Errors
+    /// `RATE_LIMIT` with the time to wait.
+    pub async fn pass_page(
+        &self,
+        tool: &PermittedTool,
+        mut arguments: JsonObject,
+        context: &RequestContext<RoleServer>,
+    ) -> Result<bool, InvokeError> {
+        read_texts(&mut arguments, tool.schema.source());
+        if tool.arguments.differ_in(&arguments) {
+            return Ok(false);
+        }
+        let params = CallToolRequestParams::new(tool.name.to_string()).with_arguments(arguments);
+        if !matches!(decide(tool, params, context).await, Ok(Decided::Passes(_))) {
+            return Ok(false);
+        }
+        self.count(&tool.name, tool.caller().principal(), context).await?;
+        Ok(true)
+    }
+
     /// Checks the arguments of a call of `tool` without making it. Returns them with the defaults that they lack, but without hidden parameters.
     ///
     /// # Errors
@@ -380,6 +404,19 @@ impl Invoker {
 
     pub(crate) fn open_calls(&self) -> &OpenCalls {
         &self.open_calls
+    }
+}
+
+/// Reads texts where the schema declares a number or a boolean.
+fn read_texts(arguments: &mut JsonObject, schema: &JsonObject) {
+    let Some(properties) = schema.get("properties").and_then(Value::as_object) else { return };
+    for (name, value) in arguments {
+        let declared = properties.get(name).and_then(|one| one.get("type")).and_then(Value::as_str);
+        if let (Value::String(text), Some("integer" | "number" | "boolean")) = (&*value, declared)
+            && let Ok(read @ (Value::Number(_) | Value::Bool(_))) = serde_json::from_str(text)
+        {
+            *value = read;
+        }
     }
 }
 

@@ -2,15 +2,18 @@
 
 use std::sync::Arc;
 
+use rmcp::model::JsonObject;
+
 use crate::{AppFuture, InvokeError};
 
-/// Counts the pages of a call against the limits of its caller.
+/// Decides on the pages of a call, and counts them against the limits of its caller.
 pub trait PageGate: Send + Sync + 'static {
-    /// Counts one page more. The first page is the call itself.
+    /// Passes one page more, which is what a call with these arguments would return. Returns `false` if the caller may not make this call: the result
+    /// is what was collected before. The first page is the call itself.
     ///
     /// # Errors
     /// The caller may have no more pages.
-    fn pass(&self) -> AppFuture<'_, Result<(), InvokeError>>;
+    fn pass(&self, arguments: JsonObject) -> AppFuture<'_, Result<bool, InvokeError>>;
 }
 
 /// Has the app collect the items of all pages of a call: an extension of the context of the call. The result is then
@@ -19,7 +22,7 @@ pub trait PageGate: Send + Sync + 'static {
 pub struct Paginate {
     /// Items to collect, at least 1.
     pub max: usize,
-    /// Counts the pages.
+    /// Decides on the pages.
     pub gate: Arc<dyn PageGate>,
 }
 

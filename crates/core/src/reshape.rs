@@ -44,6 +44,11 @@ impl FixedArguments {
         }
     }
 
+    /// Returns `true` if a hidden parameter has another value than the operator gave it.
+    pub(crate) fn differ_in(&self, arguments: &JsonObject) -> bool {
+        self.hidden.iter().any(|name| arguments.get(name) != self.defaults.get(name))
+    }
+
     /// The first hidden parameter that a caller sent.
     pub(crate) fn refused<'s>(&'s self, arguments: &JsonObject) -> Option<&'s str> {
         self.hidden.iter().map(String::as_str).find(|name| arguments.contains_key(*name))

@@ -99,6 +99,35 @@ async fn a_script_collects_all_pages_with_one_call_and_its_replay_asks_for_none(
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn policies_decide_on_each_page_as_on_the_call_that_would_return_it() {
+    let things = Things::start().await;
+    let folder = tempfile::tempdir().unwrap();
+    let rules = folder.path().join("rules.cedar");
+    let all = "permit (principal, action, resource);\n";
+    let script = "return await callTool('things:list', {}, { paginate: { max: 500 } })";
+    let third = "context.arguments has page && context.arguments.page > 2";
+    for (condition, pages) in [(third, 2), ("context.calls > 3", 3), ("false", 4)] {
+        let rule = format!("{all}forbid (principal, action, resource) when {{ {condition} }};\n");
+        std::fs::write(&rules, rule).unwrap();
+        let config = config(&things, &format!("policies: [{}]\n", rules.display()));
+        let reply = run(&config, "codecall:execute", json!({"script": script})).await;
+        assert_eq!(reply["result"]["pages"], pages, "{condition}: {reply:#}");
+        assert_eq!(reply["result"]["hasMore"], pages < 4, "{condition}: {reply:#}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn pages_end_where_the_next_one_needs_another_value_of_a_hidden_parameter() {
+    let mut things = Things::start().await;
+    let hidden = ", \"tools\": {\"list\": {\"defaults\": {\"page\": 1}, \"hide\": [\"page\"]}}}\n";
+    things.app = things.app.trim_end().strip_suffix('}').unwrap().to_owned() + hidden;
+    let script = "return await callTool('things:list', {}, { paginate: { max: 500 } })";
+    let reply = run(&config(&things, ""), "codecall:execute", json!({"script": script})).await;
+    let expected = json!({"items": [{"id": 1}, {"id": 2}], "hasMore": true, "pages": 1});
+    assert_eq!(reply["result"], expected, "{reply:#}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn each_page_counts_as_a_call_of_the_script() {
     let things = Things::start().await;
     let script = "try { return await callTool('things:list', {}, { paginate: { max: 500 } }) } catch (error) { return error.code }";

@@ -15,6 +15,7 @@ use super::{
     failure::CallError,
     items::take_items,
     media::is_json,
+    page_arguments::arguments_at,
     pages::{Answered, Next, PageParameters, has_more, is_possible},
 };
 
@@ -55,6 +56,8 @@ impl HttpApi {
         }
         let parameters = PageParameters::of(call.operation);
         let mut arguments = call.arguments.clone();
+        // Those that the page stands for, whatever led to it.
+        let mut decided_on = arguments.clone();
         let (mut items, mut pages, mut bytes) = (Vec::new(), 0, 0);
         let (mut seen, mut at) = (HashSet::new(), None);
         let mut last: Option<Vec<Value>> = None;
@@ -103,8 +106,21 @@ impl HttpApi {
             if !is_new || pages == MOST_PAGES || Instant::now() >= until {
                 break true;
             }
-            if let Err(refused) = paginate.gate.pass().await {
-                return Err(CallError::NoPage { code: refused.code().to_owned(), why: refused.to_string() });
+            let of_page = match &next {
+                Next::Url(next) => arguments_at(call.operation, &decided_on, &page.url, next),
+                Next::Named(name, value) | Next::Counted(name, value) => {
+                    let mut changed = decided_on;
+                    changed.insert(name.to_string(), value.clone());
+                    Some(changed)
+                }
+                Next::OutOfReach | Next::End => None,
+            };
+            let Some(of_page) = of_page else { break true };
+            decided_on = of_page.clone();
+            match paginate.gate.pass(of_page).await {
+                Ok(true) => {}
+                Ok(false) => break true,
+                Err(no) => return Err(CallError::NoPage { code: no.code().to_owned(), why: no.to_string() }),
             }
             match next {
                 Next::Url(url) => at = Some(url),

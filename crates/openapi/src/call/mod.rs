@@ -24,6 +24,7 @@ mod link;
 mod media;
 mod multipart;
 mod names;
+mod page_arguments;
 mod pages;
 mod redactor;
 mod response;

@@ -11,7 +11,7 @@ use std::{
 use gatewright_core::{AppFuture, InvokeError, PageGate, Paginate};
 use gatewright_openapi::{Called, HttpApi, Location, Operation, OperationCall, Reporter, Surroundings};
 use http::Method;
-use rmcp::model::CallToolResult;
+use rmcp::model::{CallToolResult, JsonObject};
 use serde_json::{Value, json};
 
 use crate::mock::{Mock, auth, code, json_reply, operation, parameter, raw, reply, text};
@@ -20,10 +20,10 @@ use crate::mock::{Mock, auth, code, json_reply, operation, parameter, raw, reply
 struct Gate(AtomicUsize);
 
 impl PageGate for Gate {
-    fn pass(&self) -> AppFuture<'_, Result<(), InvokeError>> {
+    fn pass(&self, _: JsonObject) -> AppFuture<'_, Result<bool, InvokeError>> {
         let left = self.0.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |left| left.checked_sub(1));
         let refused = InvokeError::RateLimited { name: "op".into(), retry_after: Duration::from_secs(1) };
-        Box::pin(async move { left.map(drop).map_err(|_| refused) })
+        Box::pin(async move { left.map(|_| true).map_err(|_| refused) })
     }
 }
 
