@@ -18,5 +18,6 @@ mod surrogates;
 mod texts;
 
 pub(crate) use compile::Compiler;
+pub(crate) use limit_errors::by_host;
 pub(crate) use places::wrapped;
 pub(crate) use realm::Realm;

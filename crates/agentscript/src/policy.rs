@@ -35,6 +35,12 @@ impl ScriptPolicy {
         self
     }
 
+    /// Returns true for the name of a tool that scripts may not call.
+    pub(crate) fn is_reserved(&self, name: &str) -> bool {
+        let name = name.trim().to_ascii_lowercase();
+        self.reserved_tool_prefixes.iter().any(|prefix| name.starts_with(&prefix.to_ascii_lowercase()))
+    }
+
     /// Returns true when `console` exists in the run.
     pub fn console_allowed(&self) -> bool {
         self.allow_console

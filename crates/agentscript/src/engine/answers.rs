@@ -41,7 +41,7 @@ pub(super) fn receive<'js>(ctx: &Ctx<'js>, state: &RunState) -> rquickjs::Result
                 return Ok(None);
             };
             if failure.ends_run {
-                state.end(|limits| limit_errors::by_host(limits, &failure.code, failure.message));
+                state.end(|_| limit_errors::by_host(&failure.code, failure.message));
                 return Ok(None);
             }
             let value = Object::new(ctx.clone())?;

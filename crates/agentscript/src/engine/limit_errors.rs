@@ -49,8 +49,14 @@ pub(super) fn illegal_access(name: &str, location: Option<Location>) -> RunError
     }
 }
 
+/// A call of `name`, which leads back to the host.
+pub(super) fn self_reference(name: &str) -> RunError {
+    let message = format!("a script cannot call `{name}`; call the tools of apps");
+    RunError::IllegalAccess { kind: IllegalKind::SelfReferenceBlocked, message, location: None }
+}
+
 /// A failure with which the host ends the run: a limit on calls that runs share, or a call that leads back to the host.
-pub(super) fn by_host(_: &Limits, code: &str, message: String) -> RunError {
+pub(crate) fn by_host(code: &str, message: String) -> RunError {
     if code == names::SHARED_CALLS {
         return RunError::runtime(names::TOOL_CALLS, message);
     }

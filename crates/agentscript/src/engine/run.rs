@@ -41,7 +41,7 @@ impl Realm {
         self.runtime.set_gc_threshold(
             usize::try_from(limits.memory_bytes / 8).unwrap_or(usize::MAX).min(GC_THRESHOLD),
         );
-        self.state.begin(run, limits, settings.seed, settings.now_ms);
+        self.state.begin(run, settings);
         self.state.deadline.set(deadline);
         let failure = self.context.with(|ctx| {
             let exports = self.exports.clone().restore(&ctx).ok()?;

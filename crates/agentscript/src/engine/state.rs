@@ -12,7 +12,9 @@ use gatewright_json::weight;
 use super::{limit_errors, surrogates::without_halves, texts::Text};
 use crate::{
     limits::Limits,
+    messages::RunSettings,
     outcome::{PROGRESS_BYTES, RunError},
+    policy::ScriptPolicy,
     protocol::MessageKind,
     worker::{Link, heap::Heap},
 };
@@ -24,6 +26,7 @@ pub(crate) struct RunState {
     start_ms: Cell<f64>,
     pub(crate) run: Cell<u32>,
     pub(crate) limits: RefCell<Limits>,
+    policy: RefCell<ScriptPolicy>,
     pub(crate) deadline: Cell<Option<Instant>>,
     /// The deadline begins anew with each answer that the run waited for.
     pub(super) deadline_pauses: Cell<bool>,
@@ -63,6 +66,7 @@ impl RunState {
             start_ms: Cell::new(0.0),
             run: Cell::new(0),
             limits: RefCell::new(Limits::default()),
+            policy: RefCell::default(),
             deadline: Cell::new(None),
             deadline_pauses: Cell::new(false),
             termination: RefCell::new(None),
@@ -85,7 +89,8 @@ impl RunState {
     }
 
     /// Resets everything for a run.
-    pub(crate) fn begin(&self, run: u32, limits: &Limits, seed: u64, now_ms: f64) {
+    pub(crate) fn begin(&self, run: u32, settings: &RunSettings) {
+        let (limits, seed, now_ms) = (&settings.limits, settings.seed, settings.now_ms);
         self.run.set(run);
         self.termination.replace(None);
         self.terminated.set(false);
@@ -107,6 +112,7 @@ impl RunState {
         self.now_ms.set(now_ms);
         self.random.set(seed | 1);
         *self.limits.borrow_mut() = limits.clone();
+        self.policy.borrow_mut().clone_from(&settings.policy);
     }
 
     /// Ends the run. The first reason stays.
@@ -201,6 +207,13 @@ impl RunState {
         later: bool,
     ) -> Result<u32, Terminated> {
         if self.must_stop() {
+            return Err(Terminated);
+        }
+        // The host refuses it as well; here nothing more of the script runs.
+        if matches!(kind, MessageKind::Call | MessageKind::CallPages | MessageKind::GetTool)
+            && self.policy.borrow().is_reserved(&name.name())
+        {
+            self.end(|_| limit_errors::self_reference(&name.name()));
             return Err(Terminated);
         }
         let limits = self.limits.borrow();

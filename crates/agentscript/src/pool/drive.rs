@@ -22,6 +22,7 @@ use super::{
     record::{FRAME_SLACK, Record, RunEnd},
 };
 use crate::{
+    engine::by_host,
     host::{Host, ToolAnswer, ToolFailure},
     journal::JournalEntry,
     limits::Limits,
@@ -427,6 +428,10 @@ fn put_result(
         }
         Err(failure) => {
             record.memory += failure.code.len() as u64;
+            if failure.ends_run {
+                let why = || by_host(&failure.code, failure.message.clone());
+                record.ended.get_or_insert_with(why);
+            }
             record.close(id, at_ms, CallStatus::Error, Some(failure.code.clone()));
             let head =
                 serde_json::to_string(failure).map_err(|_| RunEnd::from(WorkerError::MessageInvalid))?;

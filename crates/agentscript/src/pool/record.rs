@@ -99,6 +99,8 @@ pub(super) struct Record {
     unreturned: Vec<PlanWarning>,
     /// The host refused the plan: nothing that the worker asks for is done any more.
     refusal: Option<PlanRefusal>,
+    /// The host ended the run with the answer to a call.
+    pub(super) ended: Option<RunError>,
     /// Place of the call for which the plan was refused.
     refused_at: Option<u32>,
     /// Memory that logs, records and the inputs of open calls take, in bytes.
@@ -144,6 +146,7 @@ impl Record {
             warnings: Vec::new(),
             unreturned: Vec::new(),
             refusal: None,
+            ended: None,
             refused_at: None,
             memory: 0,
             window: started,
@@ -240,6 +243,7 @@ impl Record {
                     return Ok(Some(Err(diverged)));
                 }
                 match head {
+                    Ok(()) if self.ended.is_some() => Ok(self.ended.take().map(Err)),
                     Ok(()) => self.value(frame.body).map(|value| Some(Ok(value))),
                     Err(error) => self.error(error).map(|error| Some(Err(error))),
                 }

@@ -6,7 +6,7 @@ use gatewright_agentscript::{CallStatus, IllegalKind, RunError, RunRequest, Work
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
-use super::support::{Tools, run, value};
+use super::support::{Tools, pool, run, value};
 
 #[tokio::test]
 async fn syntax_error_gives_line_and_column() {
@@ -86,6 +86,53 @@ async fn self_reference_blocked_ends_the_run_and_cannot_be_caught() {
         "{:?}",
         outcome.result
     );
+}
+
+#[tokio::test]
+async fn an_answer_of_the_host_that_ends_the_run_outranks_what_the_script_returned() {
+    let script = "const all = [callTool('self', {}).catch(() => 0)];
+        for (let n = 0; n < 20; n++) all.push(callTool('echo', {n}));
+        return (await Promise.race([Promise.all(all.slice(1)), all[0]]))";
+    for _ in 0..20 {
+        let outcome = run(script).await;
+        assert!(
+            matches!(
+                outcome.result,
+                Err(RunError::IllegalAccess { kind: IllegalKind::SelfReferenceBlocked, .. })
+            ),
+            "{:?}",
+            outcome.result
+        );
+    }
+}
+
+#[tokio::test]
+async fn a_reserved_name_that_is_known_at_run_time_ends_the_run_before_anything_else_is_called() {
+    for call in
+        ["callTool(name, {}).catch(() => 0)", "Promise.resolve().then(() => getTool(name)).catch(() => 0)"]
+    {
+        let source = format!(
+            "const name = ['code', 'call:', 'execute'].join('');
+            await Promise.race([{call}, callTool('echo', {{n: 0}}).then(() => 1)]);
+            await null; await null;
+            await callTool('echo', {{n: 1}});
+            return 'went on'"
+        );
+        let mut request = RunRequest::new(source);
+        request.policy = request.policy.reserved_tool_prefixes(["codecall:"]);
+        let host = Arc::new(Tools::default());
+        let outcome = pool().run(request, host.clone(), CancellationToken::new()).await;
+        assert!(
+            matches!(
+                outcome.result,
+                Err(RunError::IllegalAccess { kind: IllegalKind::SelfReferenceBlocked, .. })
+            ),
+            "{call}: {:?}",
+            outcome.result
+        );
+        let seen = host.seen.lock().unwrap();
+        assert!(!seen.iter().any(|(_, input)| input["n"] == 1), "{call}: {seen:?}");
+    }
 }
 
 #[tokio::test]

@@ -18,14 +18,7 @@ pub(super) fn self_reference(facts: &Facts<'_>, node: AstKind<'_>) -> Option<Vio
     }
     let name = tool_name(facts, call)?;
     let spelled = facts.folder().texts(name);
-    let reserved = spelled.iter().find(|spelled| {
-        let spelled = spelled.trim().to_ascii_lowercase();
-        facts
-            .policy
-            .reserved_tool_prefixes
-            .iter()
-            .any(|prefix| spelled.starts_with(&prefix.to_ascii_lowercase()))
-    })?;
+    let reserved = spelled.iter().find(|spelled| facts.policy.is_reserved(spelled))?;
     refuse(
         SelfReferenceBlocked,
         name.span(),
