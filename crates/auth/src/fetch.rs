@@ -64,8 +64,6 @@ impl FetchError {
 #[derive(Clone)]
 pub(crate) struct Fetcher {
     client: reqwest::Client,
-    /// Drives the connections: a hostile server keeps no other thread.
-    connections: ConnectionThread,
     filter: AddressFilter,
 }
 
@@ -103,6 +101,8 @@ impl Fetcher {
                 .dns_resolver(filtered.clone())
                 .redirect(reqwest::redirect::Policy::none())
                 .no_proxy()
+                // Each connection has a thread of its own, which ends with the request.
+                .pool_max_idle_per_host(0)
                 .timeout(DEADLINE)
         };
         let client = builder().build().or_else(|error| {
@@ -115,9 +115,7 @@ impl Fetcher {
             );
             builder().tls_certs_only([]).build().map_err(|error| error.to_string())
         })?;
-        let connections =
-            ConnectionThread::start().map_err(|error| format!("a thread cannot be started: {error}"))?;
-        Ok(Self { client, connections, filter })
+        Ok(Self { client, filter })
     }
 
     /// Refuses an address that must not be requested.
@@ -197,7 +195,9 @@ impl Fetcher {
     ) -> Result<Fetched, FetchError> {
         // Its timeout begins here, and not on the thread of the connection.
         let sending = request.send();
-        let mut response = self.connections.drive(sending).await.map_err(|_| FetchError::Failed)?;
+        // A server that sends without end keeps this thread alone, until the timeout: others are asked meanwhile.
+        let connection = ConnectionThread::start().map_err(|_| FetchError::Failed)?;
+        let mut response = connection.drive(sending).await.map_err(|_| FetchError::Failed)?;
         let status = response.status().as_u16();
         if !accepted.contains(&status) {
             return Err(match error_code(response).await {
@@ -361,6 +361,35 @@ mod tests {
         other.abort();
         assert_eq!(got, Err(FetchError::Failed));
         assert!(turns.load(Ordering::SeqCst) > 20, "{turns:?} turns");
+    }
+
+    #[tokio::test]
+    async fn a_document_is_there_while_another_server_sends_interim_responses_without_end() {
+        let serve = |answer: fn(&mut std::net::TcpStream)| {
+            let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+            let url = format!("http://{}/a", listener.local_addr().unwrap());
+            std::thread::spawn(move || {
+                let (mut socket, _) = listener.accept().unwrap();
+                std::io::Read::read(&mut socket, &mut [0; 4_096]).unwrap();
+                answer(&mut socket);
+            });
+            url
+        };
+        let endless = serve(|socket| {
+            let interim = b"HTTP/1.1 103 \r\n\r\n".repeat(4_096);
+            while std::io::Write::write_all(socket, &interim).is_ok() {}
+        });
+        let honest = serve(|socket| {
+            std::io::Write::write_all(socket, b"HTTP/1.1 200 \r\ncontent-length: 2\r\n\r\n{}").unwrap();
+        });
+        let fetcher = Fetcher::new(true).unwrap();
+        let (refused, got) = (fetcher.get(&endless, 100), fetcher.get(&honest, 100));
+        tokio::pin!(refused);
+        tokio::select! {
+            biased;
+            _ = &mut refused => panic!("the document did not come before the timeout of the other"),
+            got = got => assert_eq!(got.unwrap().body, b"{}"),
+        }
     }
 
     #[tokio::test]
