@@ -18,6 +18,25 @@ use super::{
 };
 use crate::plan::Mistake;
 
+/// Methods that are called for their effect: what they return is seldom meant.
+const FOR_THEIR_EFFECT: &[&str] = &[
+    "add",
+    "assign",
+    "clear",
+    "copyWithin",
+    "debug",
+    "delete",
+    "error",
+    "fill",
+    "forEach",
+    "info",
+    "log",
+    "push",
+    "set",
+    "splice",
+    "unshift",
+    "warn",
+];
 /// Methods that are called for their value, at the end of a script.
 const FOR_THEIR_VALUE: &[&str] = &[
     "abs",
@@ -187,6 +206,9 @@ fn is_waited_for(it: &Expression<'_>) -> bool {
         Expression::AwaitExpression(it) => is_waited_for(&it.argument) || is_value(&it.argument),
         Expression::CallExpression(it) => match it.callee.without_parentheses() {
             Expression::Identifier(name) => name.name != PROGRESS,
+            Expression::StaticMemberExpression(callee) => {
+                !FOR_THEIR_EFFECT.contains(&callee.property.name.as_str())
+            }
             callee => callee.is_function(),
         },
         Expression::ConditionalExpression(it) => {

@@ -55,6 +55,10 @@ pub(super) fn parse_with_last_object<'a>(
     if parsed.panicked || parsed.diagnostics.errors().next().is_some() || returns(&parsed.program) {
         return None;
     }
+    // What looks like an object is the body of a function that TypeScript lets stand without one.
+    if matches!(parsed.program.body.last(), Some(Statement::FunctionDeclaration(it)) if it.body.is_none()) {
+        return None;
+    }
     // With the places that it has in the script.
     let alone = arena.alloc_str(&(" ".repeat(at) + object));
     let object = Parser::new(arena, alone, source_type).with_options(options).parse_expression().ok()?;

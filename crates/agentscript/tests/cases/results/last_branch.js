@@ -319,3 +319,23 @@ t
 // expect: ok {"a": 1, "b": 2}
 const a = 1;
 { a, b: 2 };
+
+//// a function without a body is no script, and what looks like its body no object
+// expect: syntax 2:15
+function cleanup(id)
+{ gone: await callTool('echo', {}), done: true }
+
+//// a method that the script ends with is waited for
+// expect: ok 7
+class Job { async run() { await null; return 7 } }
+new Job().run()
+
+//// errors of such a method end the run
+// expect: runtime Error
+const job = { async run() { await null; throw new Error('no') } };
+job.run()
+
+//// a method that is called for its effect has no value
+// expect: ok null
+const rows = [];
+rows.push(1)
