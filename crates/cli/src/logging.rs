@@ -1,13 +1,14 @@
 //! Logging to standard error, so that stdio transports and `--json` stay clean, without secrets (`redact`), and without
-//! control characters (`fields`).
+//! control characters (`fields`). No place in the code fills it (`floods`).
 
 mod fields;
+mod floods;
 pub(crate) mod redact;
 
 use std::{io::IsTerminal as _, sync::OnceLock};
 
 use tracing_subscriber::{
-    EnvFilter, Registry, fmt, layer::SubscriberExt as _, reload, util::SubscriberInitExt as _,
+    EnvFilter, Layer as _, Registry, fmt, layer::SubscriberExt as _, reload, util::SubscriberInitExt as _,
 };
 
 use crate::{
@@ -15,6 +16,7 @@ use crate::{
     config::{Level, LoggingConfig},
     exit::BadConfig,
 };
+use floods::Floods;
 use redact::RedactedStderr;
 
 /// Changes the level while the program runs.
@@ -73,10 +75,12 @@ pub fn start(args: &LogArgs) -> anyhow::Result<()> {
     match args.log_format {
         LogFormat::Text => {
             let colours = std::io::stderr().is_terminal();
-            registry.with(fields::text_layer(RedactedStderr::Text).with_ansi(colours)).init();
+            let layer = fields::text_layer(RedactedStderr::Text).with_ansi(colours);
+            registry.with(layer.with_filter(Floods)).init();
         }
         LogFormat::Json => {
-            registry.with(fmt::layer().json().flatten_event(true).with_writer(RedactedStderr::Json)).init()
+            let layer = fmt::layer().json().flatten_event(true).with_writer(RedactedStderr::Json);
+            registry.with(layer.with_filter(Floods)).init();
         }
     }
     Ok(())

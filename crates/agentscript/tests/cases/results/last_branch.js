@@ -321,7 +321,7 @@ const a = 1;
 { a, b: 2 };
 
 //// a function without a body is no script, and what looks like its body no object
-// expect: syntax 2:15
+// expect: syntax 2:9
 function cleanup(id)
 { gone: await callTool('echo', {}), done: true }
 
