@@ -11,7 +11,7 @@ return callTool(' codecall:execute', {})
 return callTool('codecall\uff1aexecute', {})
 
 //// self by alias in object
-// expect: runtime ToolError
+// expect: stopped SelfReferenceBlocked
 const o = { c: callTool }; return o.c('codecall:execute', {})
 
 //// self by bind
@@ -27,7 +27,7 @@ return callTool.apply(undefined, ['codecall:invoke', {}])
 return callTool.call(null, 'codecall:search', {})
 
 //// self by map
-// expect: runtime ToolError
+// expect: stopped SelfReferenceBlocked
 return Promise.all(['codecall:search'].map((n) => callTool(n, {})))
 
 //// self by parallel
