@@ -47,5 +47,5 @@ async fn an_https_app_without_ca_certificates_is_down_and_says_what_to_install()
     let line = server.says("for operators on http://");
     let address = line.split("http://").nth(1).and_then(|rest| rest.split_whitespace().next()).unwrap();
     let page = reqwest::get(format!("http://{address}/")).await.unwrap().text().await.unwrap();
-    assert!(page.contains("install `ca-certificates`"), "{page}");
+    assert!(page.contains("install <code>ca-certificates</code>"), "{page}");
 }
