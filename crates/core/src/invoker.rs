@@ -412,9 +412,14 @@ fn read_texts(arguments: &mut JsonObject, schema: &JsonObject) {
     let Some(properties) = schema.get("properties").and_then(Value::as_object) else { return };
     for (name, value) in arguments {
         let declared = properties.get(name).and_then(|one| one.get("type")).and_then(Value::as_str);
-        if let (Value::String(text), Some("integer" | "number" | "boolean")) = (&*value, declared)
-            && let Ok(read @ (Value::Number(_) | Value::Bool(_))) = serde_json::from_str(text)
-        {
+        let Value::String(text) = &*value else { continue };
+        let read = match (declared, text.as_str()) {
+            (Some("integer" | "number"), text) => text.parse().ok().map(Value::Number),
+            (Some("boolean"), "true") => Some(true.into()),
+            (Some("boolean"), "false") => Some(false.into()),
+            _ => None,
+        };
+        if let Some(read) = read {
             *value = read;
         }
     }

@@ -106,7 +106,7 @@ async fn policies_decide_on_each_page_as_on_the_call_that_would_return_it() {
     let all = "permit (principal, action, resource);\n";
     let script = "return await callTool('things:list', {}, { paginate: { max: 500 } })";
     let third = "context.arguments has page && context.arguments.page > 2";
-    for (condition, pages) in [(third, 2), ("context.calls > 3", 3), ("false", 4)] {
+    for (condition, pages) in [(third, 2), ("context.calls > 2", 3), ("false", 4)] {
         let rule = format!("{all}forbid (principal, action, resource) when {{ {condition} }};\n");
         std::fs::write(&rules, rule).unwrap();
         let config = config(&things, &format!("policies: [{}]\n", rules.display()));
