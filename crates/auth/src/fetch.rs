@@ -3,7 +3,14 @@
 //! Core's `AddressFilter` checks the URL, and resolves names for the connector. Redirects are not followed, no proxy is used, the whole
 //! exchange has a deadline and the body a size.
 
-use std::{sync::Arc, time::Duration};
+use std::{
+    io,
+    sync::{
+        Arc, OnceLock,
+        atomic::{AtomicUsize, Ordering},
+    },
+    time::Duration,
+};
 
 use gatewright_core::{AddressError, AddressFilter, ConnectionThread, read_json};
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
@@ -64,7 +71,43 @@ impl FetchError {
 #[derive(Clone)]
 pub(crate) struct Fetcher {
     client: reqwest::Client,
+    threads: Arc<[Thread; THREADS]>,
     filter: AddressFilter,
+}
+
+/// Threads of a client that drive its connections.
+const THREADS: usize = 8;
+
+/// A thread that is started when it is needed, and the requests on it.
+#[derive(Default)]
+struct Thread {
+    started: OnceLock<ConnectionThread>,
+    requests: AtomicUsize,
+}
+
+/// A request on the thread that had the fewest: a server that sends without end keeps one of them alone, until the timeout.
+struct OnThread<'t>(&'t Thread);
+
+impl<'t> OnThread<'t> {
+    fn new(threads: &'t [Thread]) -> Option<Self> {
+        let least = threads.iter().min_by_key(|thread| thread.requests.load(Ordering::Relaxed))?;
+        least.requests.fetch_add(1, Ordering::Relaxed);
+        Some(Self(least))
+    }
+
+    fn connections(&self) -> io::Result<&ConnectionThread> {
+        if let Some(started) = self.0.started.get() {
+            return Ok(started);
+        }
+        let started = ConnectionThread::start()?;
+        Ok(self.0.started.get_or_init(|| started))
+    }
+}
+
+impl Drop for OnThread<'_> {
+    fn drop(&mut self) {
+        self.0.requests.fetch_sub(1, Ordering::Relaxed);
+    }
 }
 
 struct Filtered(AddressFilter);
@@ -101,7 +144,7 @@ impl Fetcher {
                 .dns_resolver(filtered.clone())
                 .redirect(reqwest::redirect::Policy::none())
                 .no_proxy()
-                // Each connection has a thread of its own, which ends with the request.
+                // A connection that is kept would stay on its thread, which another server may keep busy by then.
                 .pool_max_idle_per_host(0)
                 .timeout(DEADLINE)
         };
@@ -115,7 +158,7 @@ impl Fetcher {
             );
             builder().tls_certs_only([]).build().map_err(|error| error.to_string())
         })?;
-        Ok(Self { client, filter })
+        Ok(Self { client, threads: Arc::default(), filter })
     }
 
     /// Refuses an address that must not be requested.
@@ -195,9 +238,9 @@ impl Fetcher {
     ) -> Result<Fetched, FetchError> {
         // Its timeout begins here, and not on the thread of the connection.
         let sending = request.send();
-        // A server that sends without end keeps this thread alone, until the timeout: others are asked meanwhile.
-        let connection = ConnectionThread::start().map_err(|_| FetchError::Failed)?;
-        let mut response = connection.drive(sending).await.map_err(|_| FetchError::Failed)?;
+        let on_thread = OnThread::new(&*self.threads).ok_or(FetchError::Failed)?;
+        let connections = on_thread.connections().map_err(|_| FetchError::Failed)?;
+        let mut response = connections.drive(sending).await.map_err(|_| FetchError::Failed)?;
         let status = response.status().as_u16();
         if !accepted.contains(&status) {
             return Err(match error_code(response).await {
