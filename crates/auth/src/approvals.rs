@@ -103,7 +103,7 @@ impl ApprovalPages {
         let approved = decision_of(&params)?;
         let holds = |scope: &str| self.services.may_hold(&session.sub, scope);
         let approver = Approver::User { subject: &session.sub, holds: &holds };
-        match self.store.decide(params.get("id").unwrap_or_default(), approved, approver).await {
+        match self.store.decide_on_shown(params.get("id").unwrap_or_default(), approved, approver).await {
             Ok(_) => Ok(redirect(StatusCode::SEE_OTHER, &self.address())),
             Err(CannotDecide::Store(error)) => Err(no_store(error)),
             Err(_) => {

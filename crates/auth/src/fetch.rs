@@ -14,6 +14,7 @@ use std::{
 
 use gatewright_core::{AddressError, AddressFilter, ConnectionThread, read_json};
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
+use tokio::{sync::Semaphore, time::timeout};
 use url::Url;
 
 use crate::endpoint::EndpointUrl;
@@ -72,11 +73,14 @@ impl FetchError {
 pub(crate) struct Fetcher {
     client: reqwest::Client,
     threads: Arc<[Thread; THREADS]>,
+    room: Arc<Semaphore>,
     filter: AddressFilter,
 }
 
 /// Threads of a client that drive its connections.
 const THREADS: usize = 8;
+/// Requests at once: each takes a file descriptor.
+const MOST_REQUESTS: usize = 256;
 
 /// A thread that is started when it is needed, and the requests on it.
 #[derive(Default)]
@@ -158,7 +162,8 @@ impl Fetcher {
             );
             builder().tls_certs_only([]).build().map_err(|error| error.to_string())
         })?;
-        Ok(Self { client, threads: Arc::default(), filter })
+        let room = Arc::new(Semaphore::new(MOST_REQUESTS));
+        Ok(Self { client, threads: Arc::default(), room, filter })
     }
 
     /// Refuses an address that must not be requested.
@@ -236,6 +241,8 @@ impl Fetcher {
         most: usize,
         accepted: &[u16],
     ) -> Result<Fetched, FetchError> {
+        let room = timeout(DEADLINE, self.room.acquire()).await;
+        let _room = room.ok().and_then(Result::ok).ok_or(FetchError::Failed)?;
         // Its timeout begins here, and not on the thread of the connection.
         let sending = request.send();
         let on_thread = OnThread::new(&*self.threads).ok_or(FetchError::Failed)?;

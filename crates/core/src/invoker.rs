@@ -239,7 +239,7 @@ impl Invoker {
 
     /// Decides on a page after the first of a call of `tool`, as on the call with `arguments` that would return it, and counts it. Texts in place of
     /// the numbers that the input schema declares, as addresses have them, are read. Returns `false` if the policies do not permit it, if it needs an
-    /// approval of its own, or if it changes a hidden parameter.
+    /// approval of its own, if it changes a hidden parameter, or if the arguments do not fit the input schema.
     ///
     /// # Errors
     /// `RATE_LIMIT` with the time to wait.
@@ -249,8 +249,11 @@ impl Invoker {
         mut arguments: JsonObject,
         context: &RequestContext<RoleServer>,
     ) -> Result<bool, InvokeError> {
-        read_texts(&mut arguments, tool.schema.source());
-        if tool.arguments.differ_in(&arguments) {
+        let is_read = read_texts(&mut arguments, tool.schema.source());
+        if !is_read || tool.arguments.differ_in(&arguments) {
+            return Ok(false);
+        }
+        if tool.checks_input() && tool.schema.check(&Value::Object(arguments.clone())).is_err() {
             return Ok(false);
         }
         let params = CallToolRequestParams::new(tool.name.to_string()).with_arguments(arguments);
@@ -407,22 +410,28 @@ impl Invoker {
     }
 }
 
-/// Reads texts where the schema declares a number or a boolean.
-fn read_texts(arguments: &mut JsonObject, schema: &JsonObject) {
-    let Some(properties) = schema.get("properties").and_then(Value::as_object) else { return };
+/// Reads texts where the schema declares a number or a boolean. Returns `false` for a text that is none: servers may take `03` for 3.
+fn read_texts(arguments: &mut JsonObject, schema: &JsonObject) -> bool {
+    let Some(properties) = schema.get("properties").and_then(Value::as_object) else { return true };
     for (name, value) in arguments {
-        let declared = properties.get(name).and_then(|one| one.get("type")).and_then(Value::as_str);
+        let declared = properties.get(name).and_then(|one| one.get("type"));
+        let declared = match declared {
+            // A type that may be null beside it.
+            Some(Value::Array(types)) => types.iter().filter_map(Value::as_str).find(|one| *one != "null"),
+            declared => declared.and_then(Value::as_str),
+        };
         let Value::String(text) = &*value else { continue };
         let read = match (declared, text.as_str()) {
             (Some("integer" | "number"), text) => text.parse().ok().map(Value::Number),
             (Some("boolean"), "true") => Some(true.into()),
             (Some("boolean"), "false") => Some(false.into()),
-            _ => None,
+            (Some("boolean"), _) => None,
+            _ => continue,
         };
-        if let Some(read) = read {
-            *value = read;
-        }
+        let Some(read) = read else { return false };
+        *value = read;
     }
+    true
 }
 
 fn missed(name: String, why: Unanswered, timeout: Duration) -> InvokeError {

@@ -204,12 +204,10 @@ fn named_value<'p>(it: &'p Statement<'_>) -> Option<(u32, &'p str)> {
 fn is_waited_for(it: &Expression<'_>) -> bool {
     match it.without_parentheses() {
         Expression::AwaitExpression(it) => is_waited_for(&it.argument) || is_value(&it.argument),
-        Expression::CallExpression(it) => match it.callee.without_parentheses() {
-            Expression::Identifier(name) => name.name != PROGRESS,
-            Expression::StaticMemberExpression(callee) => {
-                !FOR_THEIR_EFFECT.contains(&callee.property.name.as_str())
-            }
-            callee => callee.is_function(),
+        Expression::CallExpression(it) => is_call_waited_for(it),
+        Expression::ChainExpression(it) => match &it.expression {
+            ChainElement::CallExpression(it) => is_call_waited_for(it),
+            _ => false,
         },
         Expression::ConditionalExpression(it) => {
             let is_meant = |it| is_waited_for(it) || is_value(it);
@@ -217,6 +215,16 @@ fn is_waited_for(it: &Expression<'_>) -> bool {
         }
         Expression::LogicalExpression(it) => is_waited_for(&it.right),
         _ => false,
+    }
+}
+
+fn is_call_waited_for(it: &CallExpression<'_>) -> bool {
+    match it.callee.without_parentheses() {
+        Expression::Identifier(name) => name.name != PROGRESS,
+        Expression::StaticMemberExpression(callee) => {
+            !FOR_THEIR_EFFECT.contains(&callee.property.name.as_str())
+        }
+        _ => true,
     }
 }
 

@@ -95,11 +95,14 @@ async fn callers_see_and_decide_on_their_own_calls_only() {
         assert!(page.text.contains(shown), "{shown}: {}", page.text);
     }
     assert!(!page.text.contains("ord_2") && !page.text.contains("<script"), "{}", page.text);
-    let refused = decide(&browser, &page, &bobs.id, "approve").await;
+    let refused = decide(&browser, &page, &bobs.decision_id(), "approve").await;
     assert_eq!(refused.status, StatusCode::BAD_REQUEST);
     assert!(refused.text.contains("does not wait for you"), "{}", refused.text);
-    assert_eq!(decide(&browser, &page, &alices.id, "perhaps").await.status, StatusCode::BAD_REQUEST);
-    assert_eq!(decide(&browser, &page, &alices.id, "approve").await.status, StatusCode::SEE_OTHER);
+    assert_eq!(
+        decide(&browser, &page, &alices.decision_id(), "perhaps").await.status,
+        StatusCode::BAD_REQUEST
+    );
+    assert_eq!(decide(&browser, &page, &alices.decision_id(), "approve").await.status, StatusCode::SEE_OTHER);
     assert!(browser.get(PATH).await.text.contains("Nothing waits for you"));
     let left = store.list(Approver::Operator("ops")).await.unwrap();
     assert_eq!(left.iter().map(|one| &one.id).collect::<Vec<_>>(), [&bobs.id]);
@@ -113,8 +116,8 @@ async fn with_approvers_holders_of_the_scope_decide_and_never_on_their_own_calls
     assert!(open(&alice, "alice").await.text.contains("Nothing waits for you"), "she lacks the scope");
     let page = open(&bob, "bob").await;
     assert!(page.text.contains("user:alice") && !page.text.contains("ord_2"), "{}", page.text);
-    assert_eq!(decide(&bob, &page, &bobs.id, "approve").await.status, StatusCode::BAD_REQUEST);
-    assert_eq!(decide(&bob, &page, &alices.id, "deny").await.status, StatusCode::SEE_OTHER);
+    assert_eq!(decide(&bob, &page, &bobs.decision_id(), "approve").await.status, StatusCode::BAD_REQUEST);
+    assert_eq!(decide(&bob, &page, &alices.decision_id(), "deny").await.status, StatusCode::SEE_OTHER);
     assert_eq!(store.list(Approver::Operator("ops")).await.unwrap().len(), 1);
 }
 
@@ -125,7 +128,8 @@ async fn a_form_of_another_site_or_without_its_token_or_a_session_decides_nothin
     let browser = site.browser();
     let page = open(&browser, "alice").await;
     let csrf = page.field("csrf");
-    let fields = |csrf: &str| post(PATH, &[("csrf", csrf), ("id", &own.id), ("decision", "approve")]);
+    let fields =
+        |csrf: &str| post(PATH, &[("csrf", csrf), ("id", &own.decision_id()), ("decision", "approve")]);
     let mut foreign = fields(&csrf);
     foreign.headers_mut().insert(header::ORIGIN, "https://evil.example".parse().unwrap());
     let mut forged = fields("x");

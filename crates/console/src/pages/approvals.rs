@@ -38,7 +38,7 @@ pub(crate) async fn decide(
         }
     };
     let store = state.operator.gateway().invoker().approvals();
-    match store.decide(field("id"), approved, Approver::Operator(OPERATOR)).await {
+    match store.decide_on_shown(field("id"), approved, Approver::Operator(OPERATOR)).await {
         Ok(record) => {
             let word = if approved.is_some() { "Approved." } else { "Denied." };
             let done = html! { p.notice role="status" { strong { (word) } " The request for " code { (text::line(&record.object.to_string(), 100)) } " learns of it when it is made again." } };

@@ -342,6 +342,22 @@ impl ApprovalStore {
         })
     }
 
+    /// Decides on the approval that a form shows, by its [`ApprovalRecord::decision_id`].
+    ///
+    /// # Errors
+    /// As [`Self::decide`]; the id of the request alone is none.
+    pub async fn decide_on_shown(
+        &self,
+        decision_id: &str,
+        approved: Option<ApprovalDuration>,
+        approver: Approver<'_>,
+    ) -> Result<ApprovalRecord, CannotDecide> {
+        if !decision_id.contains('-') {
+            return Err(CannotDecide::NotFound);
+        }
+        self.decide(decision_id, approved, approver).await
+    }
+
     /// Ends an approval that waits, for one that its caller gave elsewhere.
     pub(super) async fn withdraw(&self, id: &str) {
         let gone = self

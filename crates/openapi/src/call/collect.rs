@@ -31,6 +31,8 @@ struct Page {
     /// The address of the request, and the server.
     url: Url,
     base: Url,
+    /// Credentials in the query of the address.
+    credentials: Vec<(String, String)>,
 }
 
 /// A page, or the result that says why there is none.
@@ -77,8 +79,13 @@ impl HttpApi {
             };
             pages += 1;
             bytes += page.bytes;
-            let answer =
-                Answered { headers: &page.headers, body: &page.body, items: &page.items, url: &page.url };
+            let answer = Answered {
+                headers: &page.headers,
+                body: &page.body,
+                items: &page.items,
+                url: &page.url,
+                credentials: &page.credentials,
+            };
             let next = match parameters.next(answer, &arguments, &page.base) {
                 // An API that named the pages before this one names no other: counting would begin again.
                 Next::Counted(..) if is_named && has_more(&page.body) == Some(true) => Next::OutOfReach,
@@ -154,6 +161,7 @@ impl HttpApi {
             prepared.request.url = with_credentials(at, &prepared.query);
         }
         let (url, base) = (prepared.request.url.clone(), prepared.base.clone());
+        let credentials = prepared.query.clone();
         let (_place, response) = self.send(call, prepared, until).await?;
         let (status, headers) = (response.status(), response.headers().clone());
         if !status.is_success() {
@@ -176,7 +184,7 @@ impl HttpApi {
             _ => parse(self.redactor.data(body), most, memory).await?.0,
         };
         let items = take_items(&mut body).ok_or_else(no_list)?;
-        Ok(Fetched::Page(Box::new(Page { items, body, headers, bytes, url, base })))
+        Ok(Fetched::Page(Box::new(Page { items, body, headers, bytes, url, base, credentials })))
     }
 }
 

@@ -10,11 +10,12 @@ use http::{HeaderMap, Method, header::LINK};
 use serde_json::{Value, json};
 use url::Url;
 
-use super::link::next_link;
+use super::{encode::escaped, link::next_link};
 use crate::{Location, Operation, Parameter};
 
 /// Names of parameters, in lower case and without other characters than letters and digits.
-const CURSORS: [&str; 20] = [
+const CURSORS: [&str; 21] = [
+    "pageinfo",
     "cursor",
     "pagetoken",
     "nexttoken",
@@ -138,6 +139,9 @@ const TOTALS: [&str; 10] = [
     "/paging/total",
 ];
 
+/// Parameters of the address of a page.
+const MOST_PAIRS: usize = 200;
+
 /// The way to the next page.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Next {
@@ -162,6 +166,8 @@ pub(crate) struct Answered<'a> {
     pub(crate) items: &'a [Value],
     /// The address of the request.
     pub(crate) url: &'a Url,
+    /// Credentials in its query, whose names are escaped.
+    pub(crate) credentials: &'a [(String, String)],
 }
 
 /// Parameters of an operation that choose a page.
@@ -171,6 +177,8 @@ pub(crate) struct PageParameters<'o> {
     page: Option<&'o Parameter>,
     offset: Option<&'o Parameter>,
     size: Option<&'o Parameter>,
+    /// Names of all parameters in the query.
+    declared: Vec<&'o str>,
 }
 
 impl<'o> PageParameters<'o> {
@@ -180,7 +188,9 @@ impl<'o> PageParameters<'o> {
             let mut named = queries.filter(|one| names.contains(&&*bare(&one.name)));
             named.next()
         };
-        Self { cursor: of(&CURSORS), page: of(&PAGES), offset: of(&OFFSETS), size: of(&SIZES) }
+        let queries = operation.parameters.iter().filter(|one| one.location == Location::Query);
+        let declared = queries.map(|one| &*one.name).collect();
+        Self { cursor: of(&CURSORS), page: of(&PAGES), offset: of(&OFFSETS), size: of(&SIZES), declared }
     }
 
     /// Returns `true` if the operation is described as one with pages.
@@ -190,10 +200,10 @@ impl<'o> PageParameters<'o> {
 
     /// The way to the page after `answer`, which came for `arguments` from the API at `base`.
     pub(crate) fn next(&self, answer: Answered<'_>, arguments: &JsonObject, base: &Url) -> Next {
-        let Answered { headers, body, url, .. } = answer;
+        let Answered { headers, body, .. } = answer;
         let links: Vec<&str> = headers.get_all(LINK).iter().filter_map(|link| link.to_str().ok()).collect();
         if let Some(next) = links.iter().find_map(|link| next_link(link)) {
-            return self.at(next, url, base);
+            return self.at(next, answer, base);
         }
         // A last page has links to others, such as the first.
         if links.iter().any(|link| link.contains("rel=")) {
@@ -202,7 +212,7 @@ impl<'o> PageParameters<'o> {
         let is_address = |text: &str| text.contains("://") || text.starts_with(['/', '?']);
         let text = |place: &&str| body.pointer(place).and_then(Value::as_str);
         if let Some(next) = NEXT_URLS.iter().filter_map(text).find(|text| is_address(text)) {
-            return self.at(next, url, base);
+            return self.at(next, answer, base);
         }
         let has_more = has_more(body);
         if has_more == Some(false) {
@@ -266,11 +276,37 @@ impl<'o> PageParameters<'o> {
         }
     }
 
+    /// Returns `true` if addresses differ only in parameters that the operation declares, or that are named like a page.
+    fn differs_in_known(&self, answer: Answered<'_>, next: &Url) -> bool {
+        let is_credential = |name: &str| answer.credentials.iter().any(|(own, _)| *own == escaped(name));
+        let pairs = |url: &Url| -> Vec<(String, String)> {
+            url.query_pairs().into_owned().filter(|(name, _)| !is_credential(name)).collect()
+        };
+        let (was, is) = (pairs(answer.url), pairs(next));
+        if was.len().max(is.len()) > MOST_PAIRS {
+            return false;
+        }
+        let is_known = |name: &str| {
+            let declared = self.declared.iter().any(|own| *own == name);
+            declared
+                || [&CURSORS[..], &PAGES, &OFFSETS, &SIZES].iter().any(|names| names.contains(&&*bare(name)))
+        };
+        let gone = was.iter().filter(|pair| !is.contains(pair));
+        let new = is.iter().filter(|pair| !was.contains(pair));
+        let twice = is.iter().filter(|(name, _)| {
+            let times = |pairs: &[(String, String)]| pairs.iter().filter(|(other, _)| other == name).count();
+            times(&is) != times(&was)
+        });
+        gone.chain(new).chain(twice).all(|(name, _)| is_known(name))
+    }
+
     /// The page at an address that the API names. One elsewhere is not asked; its page is, if a parameter of the operation names it.
-    fn at(&self, next: &str, url: &Url, base: &Url) -> Next {
+    fn at(&self, next: &str, answer: Answered<'_>, base: &Url) -> Next {
+        let url = answer.url;
         let Ok(mut next) = url.join(next) else { return Next::OutOfReach };
         next.set_fragment(None);
-        if is_within(&next, base) {
+        // Another path is another operation, and what else differs may be an argument: only the page is taken from such an address.
+        if is_within(&next, base) && next.path() == url.path() && self.differs_in_known(answer, &next) {
             return Next::Url(next);
         }
         let chosen = [self.cursor, self.page, self.offset].into_iter().flatten().find_map(|parameter| {
@@ -340,13 +376,18 @@ mod tests {
     fn next(parameters: &[&str], arguments: Value, link: Option<&str>, mut body: Value) -> Next {
         let parameters: Vec<Parameter> = parameters.iter().map(|name| parameter(name)).collect();
         let of = |names: &[&str]| parameters.iter().find(|one| names.contains(&&*bare(&one.name)));
-        let known =
-            PageParameters { cursor: of(&CURSORS), page: of(&PAGES), offset: of(&OFFSETS), size: of(&SIZES) };
+        let known = PageParameters {
+            cursor: of(&CURSORS),
+            page: of(&PAGES),
+            offset: of(&OFFSETS),
+            size: of(&SIZES),
+            declared: parameters.iter().map(|one| &*one.name).collect(),
+        };
         let mut headers = HeaderMap::new();
         headers.extend(link.map(|link| (LINK, HeaderValue::from_str(link).unwrap())));
         let items = take_items(&mut body).unwrap();
         let url = Url::parse("https://api.example/v1/things?page=1").unwrap();
-        let answer = Answered { headers: &headers, body: &body, items: &items, url: &url };
+        let answer = Answered { headers: &headers, body: &body, items: &items, url: &url, credentials: &[] };
         known.next(answer, arguments.as_object().unwrap(), &base())
     }
 
@@ -367,7 +408,10 @@ mod tests {
         let to = |link: &str| next(&[], json!({}), Some(&format!("<{link}>; rel=next")), json!([1]));
         assert_eq!(to("/v1/things?page=2"), at("https://api.example/v1/things?page=2"));
         assert_eq!(to("?page=2"), at("https://api.example/v1/things?page=2"));
-        assert_eq!(to("https://api.example:443/v1/other#x"), at("https://api.example/v1/other"));
+        assert_eq!(
+            to("https://api.example:443/v1/things?page=2#x"),
+            at("https://api.example/v1/things?page=2")
+        );
         for out in [
             "https://evil.example/v1/things",
             "http://api.example/v1/things",
@@ -382,6 +426,10 @@ mod tests {
             "https://me@api.example/v1/things",
             "//evil.example/v1/things",
             "javascript:alert(1)",
+            "/v1/other?page=2",
+            "/v1/things/1?page=2",
+            "/v1/things?page=2&tenant=other",
+            "/v1/things?page=1&page=2&page=3&tenant=",
         ] {
             assert_eq!(to(out), Next::OutOfReach, "{out}");
         }

@@ -76,7 +76,7 @@ fn field(target: &str, name: &str) -> Option<String> {
 async fn links_lead_from_page_to_page_with_the_credentials_in_the_query() {
     let mock = Mock::start(|request, before| match before {
         0 => json_reply(200, &json!([1, 2]))
-            .header("link: </v1/other?page=2&key=x>; rel=\"next\", </v1/z>; rel=last"),
+            .header("link: </v1/things?page=2&key=x>; rel=\"next\", </v1/z>; rel=last"),
         1 => json_reply(200, &json!([3, 4])).header("link: <?page=3>; rel=next"),
         _ => json_reply(200, &json!([field(&request.target, "page")])).header("link: </v1/other>; rel=first"),
     })
@@ -88,8 +88,32 @@ async fn links_lead_from_page_to_page_with_the_credentials_in_the_query() {
     assert_eq!(text(&result), "5 items of 3 pages");
     assert_eq!(body(result), json!({"items": [1, 2, 3, 4, "3"], "hasMore": false, "pages": 3}));
     let expected =
-        ["/v1/things?key=k1-secret", "/v1/other?page=2&key=k1-secret", "/v1/other?page=3&key=k1-secret"];
+        ["/v1/things?key=k1-secret", "/v1/things?page=2&key=k1-secret", "/v1/things?page=3&key=k1-secret"];
     assert_eq!(targets(&mock), expected);
+}
+
+#[tokio::test]
+async fn of_an_address_with_another_path_or_other_arguments_only_the_page_is_taken() {
+    for link in ["/v1/admin/keys?page=2", "/v1/things?page=2&tenant=other", "/v1/things/7?page=2"] {
+        let header = format!("link: <{link}>; rel=next");
+        let mock = Mock::start(move |_, before| match before {
+            0 => json_reply(200, &json!([1])).header(&header),
+            _ => json_reply(200, &json!([2])).header("link: </v1/things>; rel=first"),
+        })
+        .await;
+        let api = mock.api(|_| {});
+        let result = collect(&api, &listing(Method::GET, &["page"]), json!({}), 100, 9).await;
+        assert_eq!(body(result)["items"], json!([1, 2]), "{link}");
+        assert_eq!(targets(&mock), ["/v1/things", "/v1/things?page=2"], "{link}");
+    }
+    let mock = Mock::start(|_, _| {
+        json_reply(200, &json!({"items": [1], "next": "/v1/admin/keys", "has_more": true}))
+    })
+    .await;
+    let api = mock.api(|_| {});
+    let result = body(collect(&api, &listing(Method::GET, &[]), json!({}), 100, 9).await);
+    assert_eq!(result, json!({"items": [1], "hasMore": true, "pages": 1}));
+    assert_eq!(targets(&mock), ["/v1/things"]);
 }
 
 #[tokio::test]
