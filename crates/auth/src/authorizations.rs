@@ -61,6 +61,10 @@ pub(crate) struct Authorizations {
     last: Quota,
 }
 
+fn login_cookie(id: &str) -> String {
+    format!("login-{}", &sha256_hex(id)[..8])
+}
+
 impl Authorizations {
     pub(crate) fn new(ctx: Arc<Context>) -> Self {
         let csrf_key = ctx.sealer.root_for("csrf");
@@ -81,6 +85,14 @@ impl Authorizations {
             let value = self.ctx.set_cookie("browser", &cookie.value, BROWSER_COOKIE_S);
             response.headers_mut().append(header::SET_COOKIE, value);
         }
+    }
+
+    /// Binds the request `id` to the browser in which the user signs in for it. Returns the cookie to set: one for each request, as several may be open
+    /// in one browser.
+    pub(crate) fn bind(&self, id: &str, request: &mut AuthorizationRequest) -> HeaderValue {
+        let secret = self.ctx.new_secret();
+        request.signed_in = Some(sha256_hex(&secret));
+        self.ctx.set_cookie(&login_cookie(id), &secret, self.left(request).as_secs() + 1)
     }
 
     /// Returns the CSRF token of a form. It is bound to the browser's cookie, the step and the request, and made with a secret of the
@@ -137,6 +149,12 @@ impl Authorizations {
         let request: AuthorizationRequest = serde_json::from_slice(&record).map_err(|_| gone())?;
         if request.browser != sha256_hex(&browser) || self.ctx.clock.now_ms() >= request.expires_ms {
             return Err(gone());
+        }
+        if let Some(signed_in) = &request.signed_in {
+            let sent = cookie(headers, &self.ctx.cookie_name(&login_cookie(id))).ok_or_else(gone)?;
+            if *signed_in != sha256_hex(&sent) {
+                return Err(gone());
+            }
         }
         Ok(Stored { request, record, browser })
     }

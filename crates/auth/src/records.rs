@@ -115,6 +115,10 @@ pub(crate) struct AuthorizationRequest {
     pub(crate) return_path: Option<String>,
     #[serde(default, rename = "wish")]
     pub(crate) login: LoginRequest,
+    /// Digest of the cookie that the browser got when the user signed in for this request. Whoever knows only the cookie that it had before, such as
+    /// the last user of a shared machine, does not go on with it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) signed_in: Option<String>,
     /// Failure of the last try to sign in, which the login page shows.
     #[serde(default)]
     pub(crate) failure: Option<LoginFailure>,
@@ -147,6 +151,7 @@ impl AuthorizationRequest {
             upstream: None,
             return_path: Some(path.to_owned()),
             login: LoginRequest::default(),
+            signed_in: None,
             failure: None,
         }
     }

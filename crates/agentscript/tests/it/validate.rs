@@ -250,7 +250,7 @@ fn types_are_left_out_of_what_runs() {
         ),
         ("const f = (a): {\n  b: number } => c", "const f = (a) => (__ag_tick(), c);"),
         ("(a as b) = c; (<d>e.f) += 1; g!++; [h as i] = j", "a = c; __ag_made(e.f += 1); g++; [h] = j;"),
-        ("a?.b!.c; (a?.b)!.c; a?.b!; a!?.()", "a?.b.c; (a?.b).c; a?.b; a?.();"),
+        ("a?.b!.c; (a?.b)!.c; a?.b!; a!?.()", "a?.b.c; (a?.b).c; a?.b; return a?.();"),
         (
             "for (a as any of b) c; for (d! in e);",
             "for (a of b) { __ag_tick(); c; } for (d in e) { __ag_tick(); ; }",

@@ -91,6 +91,7 @@ async fn start(
         upstream: None,
         return_path: None,
         login,
+        signed_in: None,
         failure: None,
     };
     use_session(services, headers, &client, &mut request).await?;

@@ -234,12 +234,13 @@ pub(crate) async fn signed_in(
         }
         None => request.log_in(session, session_id, session.started_ms),
     }
+    let binding = services.authorizations.bind(id, &mut request);
     if !services.authorizations.save(id, &record, &request).await? {
         return Ok(bad_request("This sign-in went on elsewhere."));
     }
     let next = with_query(&services.ctx.url("/oauth/consent"), &[("pending", id)]);
     let mut response = redirect(StatusCode::SEE_OTHER, &next);
-    if let Some(cookie) = cookie {
+    for cookie in cookie.into_iter().chain([binding]) {
         response.headers_mut().append(header::SET_COOKIE, cookie);
     }
     Ok(response)

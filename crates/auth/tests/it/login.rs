@@ -26,6 +26,34 @@ async fn b01_a_sign_in_goes_on_only_in_the_browser_that_began_it() {
 }
 
 #[tokio::test]
+async fn whoever_knows_the_cookie_from_before_a_sign_in_does_not_go_on_with_it() {
+    for mode in ["stateful", "stateless"] {
+        let site = Site::with(json!({"sessionMode": mode})).await;
+        let (victim, other) = (site.browser(), site.browser());
+        let page = victim.get(&ask(&[])).await;
+        *other.cookies.lock().unwrap() = victim.cookies.lock().unwrap().clone();
+        let next = victim.log_in(&page, "alice", PASSWORD).await;
+        assert_eq!(other.follow(&next).await.status, 400, "{mode}");
+        let consent = victim.follow(&next).await;
+        assert_eq!(other.decide(&consent, &["read"], "allow").await.status, 400, "{mode}");
+        assert!(victim.decide(&consent, &["read"], "allow").await.location().contains_key("code"), "{mode}");
+    }
+}
+
+#[tokio::test]
+async fn two_requests_of_one_browser_go_on_side_by_side() {
+    let site = Site::with(json!({"sessionMode": "stateless"})).await;
+    let browser = site.browser();
+    let (one, two) = (browser.get(&ask(&[])).await, browser.get(&ask(&[])).await);
+    let (one, two) =
+        (browser.log_in(&one, "alice", PASSWORD).await, browser.log_in(&two, "alice", PASSWORD).await);
+    for next in [one, two] {
+        let consent = browser.follow(&next).await;
+        assert!(browser.decide(&consent, &["read"], "allow").await.location().contains_key("code"));
+    }
+}
+
+#[tokio::test]
 async fn b02_no_parameter_skips_a_step() {
     let site = Site::new().await;
     let browser = site.browser();

@@ -339,3 +339,8 @@ job.run()
 // expect: ok null
 const rows = [];
 rows.push(1)
+
+//// however the method is named
+// expect: ok 7
+const job = { run: async () => { await null; return 7 } };
+1, job?.['run']()
