@@ -214,6 +214,7 @@ fn is_waited_for(it: &Expression<'_>) -> bool {
             is_meant(&it.consequent) && is_meant(&it.alternate)
         }
         Expression::LogicalExpression(it) => is_waited_for(&it.right),
+        Expression::SequenceExpression(it) => it.expressions.last().is_some_and(is_waited_for),
         _ => false,
     }
 }
