@@ -47,8 +47,8 @@ async fn two_requests_of_one_browser_go_on_side_by_side() {
     let (one, two) = (browser.get(&ask(&[])).await, browser.get(&ask(&[])).await);
     let (one, two) =
         (browser.log_in(&one, "alice", PASSWORD).await, browser.log_in(&two, "alice", PASSWORD).await);
-    for next in [one, two] {
-        let consent = browser.follow(&next).await;
+    let pages = [browser.follow(&one).await, browser.follow(&two).await];
+    for consent in pages {
         assert!(browser.decide(&consent, &["read"], "allow").await.location().contains_key("code"));
     }
 }
