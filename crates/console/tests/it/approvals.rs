@@ -48,9 +48,9 @@ async fn the_operator_decides_on_calls_of_others_and_hostile_texts_stay_text() {
         assert_eq!(page.status, StatusCode::OK);
         assert_clean(&page);
         assert!(page.text.contains("&lt;img src=x"), "{}", page.text);
-        let unclear = site.post("/console/approvals", &[("id", &record.id)]).await;
+        let unclear = site.post("/console/approvals", &[("id", &record.decision_id())]).await;
         assert_eq!((unclear.status, waiting(&site).await), (StatusCode::UNPROCESSABLE_ENTITY, 1));
-        let fields = [("id", &*record.id), ("decision", decision), ("for", "hour")];
+        let fields = [("id", &*record.decision_id()), ("decision", decision), ("for", "hour")];
         let done = site.post("/console/approvals", &fields).await;
         assert_clean(&done);
         assert!(done.status == StatusCode::OK && done.text.contains(word), "{}", done.text);

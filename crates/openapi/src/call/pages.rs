@@ -287,7 +287,7 @@ impl<'o> PageParameters<'o> {
             return false;
         }
         let is_known = |name: &str| {
-            let declared = self.declared.iter().any(|own| *own == name);
+            let declared = self.declared.contains(&name);
             declared
                 || [&CURSORS[..], &PAGES, &OFFSETS, &SIZES].iter().any(|names| names.contains(&&*bare(name)))
         };
