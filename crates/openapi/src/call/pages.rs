@@ -457,9 +457,9 @@ mod tests {
         );
         assert_eq!(next(&["starting_after"], json!({}), None, stripe(false)), Next::End);
         let django = json!({"count": 3, "next": "https://api.example/v1/things/?page=2", "results": [{}]});
-        assert_eq!(next(&["page"], json!({}), None, django), at("https://api.example/v1/things/?page=2"));
-        let odata = json!({"@odata.nextLink": "https://api.example/v1/u?$skiptoken=x", "value": [{}]});
-        assert_eq!(next(&[], json!({}), None, odata), at("https://api.example/v1/u?$skiptoken=x"));
+        assert_eq!(next(&["page"], json!({}), None, django), named("page", json!("2")), "another path");
+        let odata = json!({"@odata.nextLink": "https://api.example/v1/things?$skiptoken=x", "value": [{}]});
+        assert_eq!(next(&[], json!({}), None, odata), at("https://api.example/v1/things?$skiptoken=x"));
         let wrapped = json!({"data": {"users": [{}], "next_cursor": "w"}});
         assert_eq!(next(&["cursor"], json!({}), None, wrapped), named("cursor", json!("w")));
     }
