@@ -17,7 +17,7 @@ use serde_json::Value;
 use crate::{
     AppFuture, ApprovalStore, Caller, CallerAddress, CountedBefore, Denied, Forbidden, InvokeError, Paginate,
     PermittedTool, Principal, Registry, SchemaMode, SealKey, ToolEntry, Trail, Unavailable,
-    access::{Decided, OpenTask, Sealer, decide},
+    access::{OpenTask, Sealer, decide},
     bulk::{bulk, off_thread},
     names::clipped,
     questions::{ArgumentsDigest, CallKey, Conversation, OpenCallId, OpenCalls, Repetitions, Unanswered},
@@ -237,33 +237,6 @@ impl Invoker {
         })
     }
 
-    /// Decides on a page after the first of a call of `tool`, as on the call with `arguments` that would return it, and counts it. Texts in place of
-    /// the numbers that the input schema declares, as addresses have them, are read. Returns `false` if the policies do not permit it, if it needs an
-    /// approval of its own, if it changes a hidden parameter, or if the arguments do not fit the input schema.
-    ///
-    /// # Errors
-    /// `RATE_LIMIT` with the time to wait.
-    pub async fn pass_page(
-        &self,
-        tool: &PermittedTool,
-        mut arguments: JsonObject,
-        context: &RequestContext<RoleServer>,
-    ) -> Result<bool, InvokeError> {
-        let is_read = read_texts(&mut arguments, tool.schema.source());
-        if !is_read || tool.arguments.differ_in(&arguments) {
-            return Ok(false);
-        }
-        if tool.checks_input() && tool.schema.check(&Value::Object(arguments.clone())).is_err() {
-            return Ok(false);
-        }
-        let params = CallToolRequestParams::new(tool.name.to_string()).with_arguments(arguments);
-        if !matches!(decide(tool, params, context).await, Ok(Decided::Passes(_))) {
-            return Ok(false);
-        }
-        self.count(&tool.name, tool.caller().principal(), context).await?;
-        Ok(true)
-    }
-
     /// Checks the arguments of a call of `tool` without making it. Returns them with the defaults that they lack, but without hidden parameters.
     ///
     /// # Errors
@@ -410,30 +383,6 @@ impl Invoker {
     }
 }
 
-/// Reads texts where the schema declares a number or a boolean. Returns `false` for a text that is none: servers may take `03` for 3.
-fn read_texts(arguments: &mut JsonObject, schema: &JsonObject) -> bool {
-    let Some(properties) = schema.get("properties").and_then(Value::as_object) else { return true };
-    for (name, value) in arguments {
-        let declared = properties.get(name).and_then(|one| one.get("type"));
-        let declared = match declared {
-            // A type that may be null beside it.
-            Some(Value::Array(types)) => types.iter().filter_map(Value::as_str).find(|one| *one != "null"),
-            declared => declared.and_then(Value::as_str),
-        };
-        let Value::String(text) = &*value else { continue };
-        let read = match (declared, text.as_str()) {
-            (Some("integer" | "number"), text) => text.parse().ok().map(Value::Number),
-            (Some("boolean"), "true") => Some(true.into()),
-            (Some("boolean"), "false") => Some(false.into()),
-            (Some("boolean"), _) => None,
-            _ => continue,
-        };
-        let Some(read) = read else { return false };
-        *value = read;
-    }
-    true
-}
-
 fn missed(name: String, why: Unanswered, timeout: Duration) -> InvokeError {
     match why {
         Unanswered::App(error) => InvokeError::App { name, error },
@@ -447,7 +396,7 @@ fn missed(name: String, why: Unanswered, timeout: Duration) -> InvokeError {
 }
 
 /// The arguments with the defaults of what they lack, if `tool` is as it was approved and they fit its input schema; and their digest if it `is_needed`.
-async fn check_arguments(
+pub(crate) async fn check_arguments(
     tool: &PermittedTool,
     arguments: JsonObject,
     is_needed: bool,

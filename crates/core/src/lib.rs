@@ -38,6 +38,7 @@ mod names;
 mod network;
 mod observe;
 mod pace;
+mod page_decision;
 mod paging;
 mod pins;
 mod plugin;

@@ -17,7 +17,7 @@ const MOST_NAMED_APPS: usize = 8;
 /// Tools with a word beyond which the word names no app.
 const MOST_OF_WORD: u32 = 4096;
 
-/// What a word must be to an app to name it.
+/// Conditions on which a word names an app.
 struct Naming {
     /// Part of the tools with the word that are the app's, at least.
     of_word: f32,

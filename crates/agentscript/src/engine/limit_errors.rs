@@ -51,7 +51,10 @@ pub(super) fn illegal_access(name: &str, location: Option<Location>) -> RunError
 
 /// A call of `name`, which leads back to the host.
 pub(super) fn self_reference(name: &str) -> RunError {
-    let message = format!("a script cannot call `{name}`; call the tools of apps");
+    blocked(format!("a script cannot call `{name}`; call the tools of apps"))
+}
+
+fn blocked(message: String) -> RunError {
     RunError::IllegalAccess { kind: IllegalKind::SelfReferenceBlocked, message, location: None }
 }
 
@@ -60,7 +63,7 @@ pub(crate) fn by_host(code: &str, message: String) -> RunError {
     if code == names::SHARED_CALLS {
         return RunError::runtime(names::TOOL_CALLS, message);
     }
-    RunError::IllegalAccess { kind: IllegalKind::SelfReferenceBlocked, message, location: None }
+    blocked(message)
 }
 
 #[cfg(test)]

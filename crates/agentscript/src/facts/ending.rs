@@ -21,7 +21,6 @@ use crate::plan::Mistake;
 /// Methods that are called for their effect: what they return is seldom meant.
 const FOR_THEIR_EFFECT: &[&str] = &[
     "add",
-    "assign",
     "clear",
     "copyWithin",
     "debug",
@@ -33,7 +32,6 @@ const FOR_THEIR_EFFECT: &[&str] = &[
     "log",
     "push",
     "set",
-    "splice",
     "unshift",
     "warn",
 ];
@@ -177,7 +175,7 @@ impl Collector<'_> {
         }
     }
 
-    /// What the body of a function without `return` seems to have meant to return.
+    /// The value that the body of a function without `return` seems to have meant to return.
     pub(super) fn unreturned_value(&self, body: &FunctionBody<'_>) -> Option<(u32, Rc<str>)> {
         let meant = tails(&body.statements)
             .into_iter()

@@ -96,7 +96,7 @@ struct Wanted<'s> {
 }
 
 impl Wanted<'_> {
-    /// What a turn of a loop ends with.
+    /// The value that a turn of a loop ends with.
     fn turn<'p>(self, body: &'p Statement<'_>) -> Option<(u32, &'p str)> {
         let within = Self { in_loop: true, ..self };
         tails(slice::from_ref(body)).into_iter().find_map(|tail| match tail.statement {

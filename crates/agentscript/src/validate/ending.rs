@@ -30,7 +30,7 @@ pub(super) fn return_last<'a>(arena: &'a Allocator, program: &mut Program<'a>) -
     put.returns
 }
 
-/// What becomes of the value of a statement.
+/// Use of the value of a statement.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum End {
     Returned,

@@ -1,4 +1,4 @@
-//! What scripts are wrapped in that was written for another runtime: `export default`, and a function whose parameters are named like functions
+//! Wrappers of scripts that were written for another runtime: `export default`, and a function whose parameters are named like functions
 //! of AgentScript.
 
 use oxc::{

@@ -23,6 +23,8 @@ mod parked;
 mod plan_check;
 #[cfg(test)]
 mod plan_facts;
+#[cfg(test)]
+mod plan_notes;
 mod pool;
 #[cfg(test)]
 mod run;

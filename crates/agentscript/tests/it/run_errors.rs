@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use gatewright_agentscript::{CallStatus, IllegalKind, RunError, RunRequest, WorkerError, excerpt};
+use gatewright_agentscript::{CallStatus, IllegalKind, Outcome, RunError, RunRequest, WorkerError, excerpt};
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
@@ -75,17 +75,16 @@ async fn execution_error_carries_name_message_and_place() {
     );
 }
 
+fn assert_blocked(outcome: &Outcome) {
+    let blocked = IllegalKind::SelfReferenceBlocked;
+    let result = &outcome.result;
+    assert!(matches!(result, Err(RunError::IllegalAccess { kind, .. }) if *kind == blocked), "{result:?}");
+}
+
 #[tokio::test]
 async fn self_reference_blocked_ends_the_run_and_cannot_be_caught() {
     let outcome = run("try { await callTool('self', {}) } catch { } return 'went on'").await;
-    assert!(
-        matches!(
-            outcome.result,
-            Err(RunError::IllegalAccess { kind: IllegalKind::SelfReferenceBlocked, .. })
-        ),
-        "{:?}",
-        outcome.result
-    );
+    assert_blocked(&outcome);
 }
 
 #[tokio::test]
@@ -95,14 +94,7 @@ async fn an_answer_of_the_host_that_ends_the_run_outranks_what_the_script_return
         return (await Promise.race([Promise.all(all.slice(1)), all[0]]))";
     for _ in 0..20 {
         let outcome = run(script).await;
-        assert!(
-            matches!(
-                outcome.result,
-                Err(RunError::IllegalAccess { kind: IllegalKind::SelfReferenceBlocked, .. })
-            ),
-            "{:?}",
-            outcome.result
-        );
+        assert_blocked(&outcome);
     }
 }
 
@@ -122,14 +114,7 @@ async fn a_reserved_name_that_is_known_at_run_time_ends_the_run_before_anything_
         request.policy = request.policy.reserved_tool_prefixes(["codecall:"]);
         let host = Arc::new(Tools::default());
         let outcome = pool().run(request, host.clone(), CancellationToken::new()).await;
-        assert!(
-            matches!(
-                outcome.result,
-                Err(RunError::IllegalAccess { kind: IllegalKind::SelfReferenceBlocked, .. })
-            ),
-            "{call}: {:?}",
-            outcome.result
-        );
+        assert_blocked(&outcome);
         let seen = host.seen.lock().unwrap();
         assert!(!seen.iter().any(|(_, input)| input["n"] == 1), "{call}: {seen:?}");
     }

@@ -26,7 +26,13 @@ const REPORT: Duration = Duration::from_secs(10);
 const AUDIT: &str = "gatewright::audit";
 
 /// The places that logged something. There are as many as the code has.
-static PLACES: Mutex<Option<HashMap<Identifier, Place>>> = Mutex::new(None);
+static PLACES: Mutex<Places> = Mutex::new(Places { by_callsite: None, is_reported: false });
+
+struct Places {
+    by_callsite: Option<HashMap<Identifier, Place>>,
+    /// A thread reports what was left out.
+    is_reported: bool,
+}
 
 struct Place {
     left: f64,
@@ -50,21 +56,16 @@ impl<S: Subscriber> Filter<S> for Floods {
         if *metadata.level() > Level::INFO || metadata.target() == AUDIT {
             return true;
         }
-        let mut places = PLACES.lock().unwrap_or_else(PoisonError::into_inner);
-        let places = places.get_or_insert_default();
-        let now = Instant::now();
-        let place = places.entry(metadata.callsite()).or_insert_with(|| Place::new(now));
-        if place.takes(now) {
-            return true;
-        }
-        if place.left_out == 0 {
-            event.record(&mut Message(&mut place.message));
-            if places.values().filter(|one| one.left_out > 0).count() == 0 {
-                thread::spawn(report);
+        let Some(is_first) = leave_out(metadata.callsite()) else { return true };
+        if is_first {
+            // Outside of the lock: the fields of an event are written by code that may log.
+            let mut message = String::new();
+            event.record(&mut Message(&mut message));
+            let mut places = PLACES.lock().unwrap_or_else(PoisonError::into_inner);
+            let place = places.by_callsite.as_mut().and_then(|places| places.get_mut(&metadata.callsite()));
+            if let Some(place) = place {
+                place.message = message;
             }
-        }
-        if let Some(place) = places.get_mut(&metadata.callsite()) {
-            place.left_out += 1;
         }
         false
     }
@@ -72,6 +73,22 @@ impl<S: Subscriber> Filter<S> for Floods {
     fn max_level_hint(&self) -> Option<LevelFilter> {
         None
     }
+}
+
+/// Counts a line of a place that has logged too many. Returns `true` for the first since the last report, and none for a line that is to be written.
+fn leave_out(callsite: Identifier) -> Option<bool> {
+    let mut places = PLACES.lock().unwrap_or_else(PoisonError::into_inner);
+    let now = Instant::now();
+    let place = places.by_callsite.get_or_insert_default().entry(callsite).or_insert_with(|| Place::new(now));
+    if place.takes(now) {
+        return None;
+    }
+    place.left_out += 1;
+    let is_first = place.left_out == 1;
+    if !places.is_reported {
+        places.is_reported = thread::Builder::new().name("log".to_owned()).spawn(report).is_ok();
+    }
+    Some(is_first)
 }
 
 impl Place {
@@ -113,8 +130,14 @@ fn report() {
 /// Messages of which lines were left out, and their numbers.
 fn take_left_out() -> Vec<(String, u64)> {
     let mut places = PLACES.lock().unwrap_or_else(PoisonError::into_inner);
-    let left_out = places.iter_mut().flat_map(HashMap::values_mut).filter(|place| place.left_out > 0);
-    left_out.map(|place| (std::mem::take(&mut place.message), std::mem::take(&mut place.left_out))).collect()
+    let all = places.by_callsite.iter_mut().flat_map(HashMap::values_mut);
+    let left_out: Vec<_> = all
+        .filter(|place| place.left_out > 0)
+        .map(|place| (std::mem::take(&mut place.message), std::mem::take(&mut place.left_out)))
+        .collect();
+    // The thread ends when there is nothing more.
+    places.is_reported = !left_out.is_empty();
+    left_out
 }
 
 /// Takes the message of an event.
