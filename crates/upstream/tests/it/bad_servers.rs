@@ -59,7 +59,7 @@ async fn a_command_that_does_not_exist_is_named() {
     let app = UpstreamApp::start("a", config, environment());
     let AppHealth::Down(why) = app.wait_ready(LONG).await else { panic!("it is up") };
     let why = why.in_full();
-    assert!(why.contains("no-such-program") && why.contains("installed"), "{why}");
+    assert!(why.contains("no-such-program") && why.contains("install it"), "{why}");
 }
 
 #[tokio::test]
