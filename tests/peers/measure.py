@@ -35,7 +35,7 @@ TICK = os.sysconf("SC_CLK_TCK")
 
 
 def ended(pid):
-    """Returns the CPU seconds of those descendants that ended and were waited for."""
+    """Returns the CPU seconds of descendants that ended and were waited for."""
     fields = pathlib.Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     return (int(fields[13]) + int(fields[14])) / TICK
 
@@ -54,7 +54,7 @@ def descendants(root):
 
 
 def own(pid):
-    """Returns the CPU seconds of one process, threads that ended included, in nanoseconds instead of the ticks of /proc/PID/stat."""
+    """Returns the CPU seconds of one process, threads that ended included; more exact than the ticks of /proc/PID/stat."""
     return time.clock_gettime(~pid << 3 | 2)  # the clock id that clock_getcpuclockid(3) returns on Linux
 
 
@@ -77,15 +77,20 @@ class Session:
     """An MCP session over one kept-alive connection, one request at a time."""
 
     def __init__(self, port, path):
-        self.socket = socket.create_connection(("127.0.0.1", port))
-        self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        self.file = self.socket.makefile("rb")
+        self.port = port
+        self.connect()
         self.head = f"POST {path} HTTP/1.1\r\nhost: 127.0.0.1:{port}\r\ncontent-type: application/json\r\n"
         self.head += "accept: application/json, text/event-stream\r\n"
         self.id = 0
         info = {"name": "peers", "version": "1"}
         self.request("initialize", {"protocolVersion": PROTOCOL, "capabilities": {}, "clientInfo": info})
         self.send({"method": "notifications/initialized"})
+
+    def connect(self):
+        """Opens another connection: servers close idle ones."""
+        self.socket = socket.create_connection(("127.0.0.1", self.port))
+        self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self.file = self.socket.makefile("rb")
 
     def request(self, method, params):
         """Returns the result, and the bytes of the message it came in."""
@@ -102,7 +107,10 @@ class Session:
         """Posts a message in one write, and returns the messages of the answer."""
         body = json.dumps({"jsonrpc": "2.0", **message}).encode()
         self.socket.sendall(f"{self.head}content-length: {len(body)}\r\n\r\n".encode() + body)
-        status = int(self.file.readline().split()[1])
+        first = self.file.readline()
+        if not first:
+            raise SystemExit(f"{message}: the server closed the connection")
+        status = int(first.split()[1])
         headers = {}
         while line := self.file.readline().strip().decode():
             name, _, value = line.partition(":")
@@ -250,8 +258,10 @@ def measure(servers):
     measured = {(row, server): [] for row in ROWS for server in servers}
     for round in range(ROUNDS + 1):
         for row, requests in ROWS.items():
-            # The other way round in every second round.
+            # In reverse order in every second round.
             for server in servers if round % 2 else servers[::-1]:
+                server.session.connect()
+                server.direct.connect()
                 before = cpu(server.process.pid)
                 for number in range(requests):
                     server.ask(row, round * requests + number)
@@ -276,7 +286,7 @@ def table(measured, gateway, peers):
     print()
     for server in [gateway, *peers]:
         worst, row = max((spread([each for each, _ in measured[row, server]]), row) for row in ROWS)
-        print(f"Rounds of {server.name}: at most {worst:.0%} from the median ({row}).")
+        print(f"{server.name}: rounds differ from the median by at most {worst:.0%} ({row}).")
 
 
 def spread(values):
@@ -300,7 +310,7 @@ def main(program):
             stack.callback(servers[-1].stop)
         measured = measure(servers)
         print(f"{datetime.date.today()}: {', '.join(versions)}; {os.cpu_count()} cores, load {load:.1f} at the start;")
-        print(f"{len(TOOLS)} tools, sessions of MCP {PROTOCOL}, medians of {ROUNDS} rounds of {', '.join(map(str, ROWS.values()))} requests.\n")
+        print(f"{len(TOOLS)} tools, sessions of MCP {PROTOCOL}, medians of {ROUNDS} round(s) of {', '.join(map(str, ROWS.values()))} requests.\n")
         table(measured, servers[0], servers[1:])
 
 
