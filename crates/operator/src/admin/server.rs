@@ -15,7 +15,11 @@ use http::{Request, StatusCode, header};
 use hyper::{body::Incoming, server::conn::http1, service::service_fn};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use serde_json::json;
-use tokio::{net::TcpListener, task::JoinSet};
+use tokio::{
+    net::TcpListener,
+    sync::Mutex,
+    task::{JoinSet, spawn_blocking},
+};
 use tokio_io_timeout::TimeoutStream;
 use tokio_util::sync::CancellationToken;
 use tower::ServiceExt as _;
@@ -33,6 +37,13 @@ pub struct AdminError {
 }
 
 type Render = Arc<dyn Fn() -> String + Send + Sync>;
+
+#[derive(Clone)]
+struct Metrics {
+    all: Arc<[Render]>,
+    /// Held by the scrape under way.
+    turn: Arc<Mutex<()>>,
+}
 
 /// The admin listener of one gateway.
 pub struct Admin {
@@ -78,7 +89,7 @@ impl Admin {
 
     /// The routes, behind the guard.
     pub fn router(&self) -> Router {
-        let metrics: Arc<[Render]> = self.metrics.clone().into();
+        let metrics = Metrics { all: self.metrics.clone().into(), turn: Arc::default() };
         let mut routes = self
             .extra
             .clone()
@@ -153,9 +164,19 @@ async fn serve(listener: TcpListener, routes: Router, stop: CancellationToken) {
     }
 }
 
-async fn scrape(State(metrics): State<Arc<[Render]>>) -> Response {
-    let text: String = metrics.iter().map(|render| render()).collect();
-    ([(header::CONTENT_TYPE, "text/plain; version=0.0.4; charset=utf-8")], text).into_response()
+/// Responds with all metrics. They are written on a thread for such work, one scrape after another: thousands of series take a while.
+async fn scrape(State(Metrics { all, turn }): State<Metrics>) -> Response {
+    let _turn = turn.lock().await;
+    let written = spawn_blocking(move || all.iter().map(|render| render()).collect::<String>()).await;
+    match written {
+        Ok(text) => {
+            ([(header::CONTENT_TYPE, "text/plain; version=0.0.4; charset=utf-8")], text).into_response()
+        }
+        Err(error) => {
+            tracing::error!(%error, "the metrics cannot be written");
+            StatusCode::INTERNAL_SERVER_ERROR.into_response()
+        }
+    }
 }
 
 async fn ready(State(registry): State<Arc<Registry>>) -> Response {

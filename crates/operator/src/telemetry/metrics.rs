@@ -139,9 +139,9 @@ impl Metrics {
         if is_known && ending.is_ok() && self.labels.success(tool, observe).is_some() {
             return;
         }
-        let (tool, error) = (self.labels.tool(tool, is_known), self.labels.error_type(ending));
-        self.asked(TOOLS_CALL, tool, "", error).observe(seconds);
-        self.limited(tool, error);
+        let tool = self.labels.tool(tool, is_known);
+        self.asked(TOOLS_CALL, tool, "", self.labels.error_type(&[tool], ending)).observe(seconds);
+        self.limited(tool, ending);
     }
 
     fn tool_called(&self, call: &CallRecord, is_counted: bool) {
@@ -151,15 +151,16 @@ impl Metrics {
         if call.ending.is_ok() && self.labels.success(&call.tool, observe).is_some() {
             return;
         }
-        let (tool, error) = (self.labels.tool(&call.tool, true), self.labels.error_type(&call.ending));
+        let tool = self.labels.tool(&call.tool, true);
+        let error = self.labels.error_type(&[tool], &call.ending);
         self.calls.with_label_values(&[tool, error]).observe(seconds);
         if is_counted {
-            self.limited(tool, error);
+            self.limited(tool, &call.ending);
         }
     }
 
-    fn limited(&self, tool: &str, error: &str) {
-        if error == gatewright_core::codes::RATE_LIMIT {
+    fn limited(&self, tool: &str, ending: &Ending) {
+        if ending.status() == gatewright_core::codes::RATE_LIMIT {
             self.limited.with_label_values(&[tool]).inc();
         }
     }
@@ -186,7 +187,7 @@ impl Observer for Metrics {
             Some(Subject::Prompt(prompt)) => self.labels.prompt(prompt),
             _ => "",
         };
-        let error = self.labels.error_type(&operation.ending);
+        let error = self.labels.error_type(&[operation.method, prompt], &operation.ending);
         self.asked(operation.method, "", prompt, error).observe(operation.duration.as_secs_f64());
     }
 }
