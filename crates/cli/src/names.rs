@@ -5,42 +5,36 @@
 //! at from the start, and what an app offers as soon as its lists are known. Names that `auth` has of its own scopes are errors
 //! (`config::check`).
 
+mod lists;
 mod redefined;
+mod watch;
 
-use std::{
-    collections::{BTreeMap, HashSet},
-    sync::Arc,
-};
+use std::collections::{BTreeMap, HashSet};
 
 use gatewright::Registry;
 use gatewright_auth::config::Mode;
 use gatewright_codecall::META_TOOLS;
 use gatewright_core::{
-    AppEntry, AppHealth, HiddenText, MAIN_ENDPOINT, PinState, UriPattern, contradictions, fits_tool,
-    hidden_in, rmcp::model::Tool, show_hidden,
+    AppHealth, HiddenText, MAIN_ENDPOINT, PinState, UriPattern, contradictions, fits_tool, hidden_in,
+    show_hidden,
 };
 use gatewright_findings::{Finding, escape, nearest, printable};
 use gatewright_policy::{CallerName, CallerNameKind};
-use tokio::sync::{broadcast::error::RecvError, watch};
-use tokio_util::sync::CancellationToken;
 
 use crate::config::Config;
-use redefined::FirstLook;
+use lists::{Lists, Shared};
+pub use watch::watch;
 
 /// Names listed for want of a near one, at most.
 const MOST_SHOWN: usize = 10;
 /// Longest name of a tool in a finding, in characters.
 const LONGEST_SHOWN: usize = 80;
-/// Findings about one place that the log names one by one; of more it has the number.
-const MOST_LOGGED: usize = 5;
-/// Findings that the log remembers: servers could bring up new ones without end.
-const MOST_REMEMBERED: usize = 2_000;
 
 /// Every name of something that does not exist. Without a registry only those that can be known without the apps.
 pub fn unknown(config: &Config, registry: Option<&Registry>) -> Vec<Finding> {
     let mut names = Names { config, lists: Vec::new(), found: Vec::new() };
     if let Some(registry) = registry {
-        names.lists = lists(registry);
+        names.lists = lists::known(registry);
     }
     names.apps();
     if let Some(registry) = registry {
@@ -54,58 +48,6 @@ pub fn unknown(config: &Config, registry: Option<&Registry>) -> Vec<Finding> {
     names.api_keys();
     names.policies();
     names.found
-}
-
-/// The lists of an app, under its own names, as far as they are known.
-struct Lists {
-    id: Arc<str>,
-    tools: Option<Vec<Arc<str>>>,
-    /// The tools under the names that the operator gave them.
-    shown: Vec<Arc<str>>,
-    /// Those of everybody; none for an app with lists for single callers.
-    shared: Option<Shared>,
-}
-
-struct Shared {
-    prompts: Vec<String>,
-    resources: Vec<String>,
-    templates: Vec<String>,
-}
-
-/// The lists of the apps that are up.
-fn lists(registry: &Registry) -> Vec<Lists> {
-    let snapshot = registry.operator_snapshot();
-    let up = snapshot.apps.iter().filter(|entry| entry.app.health() == AppHealth::Up);
-    up.map(|entry| if entry.app.per_caller().is_some() { personal(registry, entry) } else { shared(entry) })
-        .collect()
-}
-
-/// Tools, resources and prompts that callers were offered so far: for an app whose lists differ from caller to caller.
-fn personal(registry: &Registry, entry: &AppEntry) -> Lists {
-    let all: Vec<_> = registry.all_tools().into_iter().filter(|tool| tool.app_id == entry.id).collect();
-    let tools: Vec<Arc<str>> = all.iter().map(|tool| tool.upstream_name.clone()).collect();
-    let shown = all.iter().map(|tool| tool.local_name.clone()).collect();
-    let shared = entry.app.catalog().tools.len();
-    Lists { id: entry.id.clone(), tools: (tools.len() > shared).then_some(tools), shown, shared: None }
-}
-
-fn shared(entry: &AppEntry) -> Lists {
-    let catalog = entry.app.catalog();
-    let resources = catalog.resources.iter().map(|resource| resource.uri.clone()).collect();
-    let name = |tool: &Tool| {
-        let over = entry.options.tools.get(&*tool.name);
-        over.and_then(|over| over.name.as_deref()).unwrap_or(&tool.name).into()
-    };
-    Lists {
-        id: entry.id.clone(),
-        shown: catalog.tools.iter().map(name).collect(),
-        tools: Some(catalog.tools.iter().map(|tool| tool.name.as_ref().into()).collect()),
-        shared: Some(Shared {
-            prompts: catalog.prompts.iter().map(|prompt| prompt.name.clone()).collect(),
-            resources,
-            templates: catalog.templates.iter().map(|template| template.uri_template.clone()).collect(),
-        }),
-    }
 }
 
 struct Names<'c> {
@@ -445,63 +387,5 @@ fn did_you_mean<'k>(name: &str, known: impl Iterator<Item = &'k str> + Clone) ->
     match (shown.is_empty(), known.count() > MOST_SHOWN) {
         (true, _) => "; there is none".to_owned(),
         (false, more) => format!("; known here: {}{}", shown.join(", "), if more { ", …" } else { "" }),
-    }
-}
-
-/// Logs names of things that do not exist, each once for a configuration, and reports all findings, until `stop`.
-pub async fn watch(
-    registry: Arc<Registry>,
-    mut configs: watch::Receiver<Arc<Config>>,
-    report: impl Fn(&[Finding]),
-    stop: CancellationToken,
-) {
-    let (mut rebuilt, mut changes) = (registry.rebuilds(), registry.changes());
-    let (mut logged, mut first_look) = (HashSet::new(), FirstLook::default());
-    loop {
-        let config = configs.borrow_and_update().clone();
-        let mut found = unknown(&config, Some(&registry));
-        found.extend(first_look.compare(&registry));
-        report(&found);
-        log_new(&found, &mut logged);
-        tokio::select! {
-            changed = rebuilt.changed() => if changed.is_err() { return },
-            // Lists of single callers.
-            change = changes.recv() => if matches!(change, Err(RecvError::Closed)) { return },
-            changed = configs.changed() => match changed {
-                Ok(()) => {
-                    logged.clear();
-                    first_look = FirstLook::default();
-                }
-                Err(_) => return,
-            },
-            () = stop.cancelled() => return,
-        }
-    }
-}
-
-/// Logs the findings that were not logged before: those of one place together if there are many.
-fn log_new(found: &[Finding], logged: &mut HashSet<String>) {
-    let mut new: BTreeMap<&str, Vec<String>> = BTreeMap::new();
-    for finding in found {
-        let text = finding.to_string();
-        if !logged.contains(&text) {
-            new.entry(&finding.path).or_default().push(text);
-        }
-    }
-    for (key, texts) in new {
-        match texts.as_slice() {
-            [first, rest @ ..] if texts.len() > MOST_LOGGED => tracing::warn!(
-                key,
-                "the configuration and the apps do not agree: {first} (and {} more findings of this kind; `gatewright check --live` lists them)",
-                rest.len()
-            ),
-            all => all
-                .iter()
-                .for_each(|text| tracing::warn!(key, "the configuration and the apps do not agree: {text}")),
-        }
-        if logged.len() + texts.len() > MOST_REMEMBERED {
-            logged.clear();
-        }
-        logged.extend(texts);
     }
 }
