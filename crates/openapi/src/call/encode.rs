@@ -16,7 +16,8 @@ use crate::{Parameter, Style};
 
 /// All but unreserved characters (RFC 3986 §2.3).
 const ALL: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
-/// The same without reserved characters that mean nothing to a query: `#`, `&`, `=`, `+` and brackets are escaped in any case.
+/// The same without reserved characters that mean nothing to a query: `#`, `&`, `=`, `+` and brackets are escaped in any case, and `;`, at
+/// which some servers split a query as at `&`.
 const QUERY_RESERVED: &AsciiSet = &ALL
     .remove(b':')
     .remove(b'/')
@@ -28,10 +29,10 @@ const QUERY_RESERVED: &AsciiSet = &ALL
     .remove(b'(')
     .remove(b')')
     .remove(b'*')
-    .remove(b',')
-    .remove(b';');
+    .remove(b',');
 /// The same for paths: `?`, `#` and brackets are escaped in any case.
-const PATH_RESERVED: &AsciiSet = &QUERY_RESERVED.remove(b'&').remove(b'=').remove(b'+').add(b'?');
+const PATH_RESERVED: &AsciiSet =
+    &QUERY_RESERVED.remove(b'&').remove(b'=').remove(b'+').remove(b';').add(b'?');
 
 /// Characters that are sent as they are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -384,14 +385,14 @@ mod tests {
             assert!(path(&own, &refused).is_err(), "{refused}");
         }
         own.allow_reserved = true;
-        assert_eq!(path(&own, &json!("a/b?c#d&e=f%2F")).as_deref(), Ok("a/b%3Fc%23d&e=f%252F"));
+        assert_eq!(path(&own, &json!("a/b;v?c#d&e=f%2F")).as_deref(), Ok("a/b;v%3Fc%23d&e=f%252F"));
         assert!(path(&own, &json!("a/../b")).is_err());
         let mut field = parameter(Location::Query, Style::Form, true);
         assert_eq!(query(&field, &json!("a&b=c#d+e")), "color=a%26b%3Dc%23d%2Be");
         field.allow_reserved = true;
         assert_eq!(
-            query(&field, &json!("https://a.example/?x=1&b#c+%20")),
-            "color=https://a.example/?x%3D1%26b%23c%2B%2520"
+            query(&field, &json!("https://a.example/?x=1&b;d#c+%20")),
+            "color=https://a.example/?x%3D1%26b%3Bd%23c%2B%2520"
         );
     }
 
