@@ -9,6 +9,7 @@ mod drive;
 mod journaled;
 mod line;
 mod parked;
+mod pause;
 mod process;
 mod record;
 mod replay;

@@ -15,12 +15,22 @@ pub(super) struct Answer<'js> {
     pub(super) value: Value<'js>,
 }
 
-/// Waits for one frame of the pool; `None` when it was no answer, or one that ends the run.
-pub(super) fn receive<'js>(ctx: &Ctx<'js>, state: &RunState) -> rquickjs::Result<Option<Answer<'js>>> {
+/// Waits for one frame of the pool; `None` when it was no answer, or one that ends the run. `question` is the id of the `getTool` that is waited for:
+/// its answer stops the clock of a run whose deadline pauses, but does not set it back, for no limit counts such questions.
+pub(super) fn receive<'js>(
+    ctx: &Ctx<'js>,
+    state: &RunState,
+    question: Option<u32>,
+) -> rquickjs::Result<Option<Answer<'js>>> {
     let mut link = state.link.borrow_mut();
+    let began = Instant::now();
     let frame = link.next_answer();
     if state.deadline_pauses.get() {
-        state.deadline.set(Instant::now().checked_add(state.limits.borrow().timeout));
+        let is_of_call = matches!(&frame, Ok(Some(frame)) if Some(frame.id) != question);
+        state.deadline.set(match state.deadline.get() {
+            Some(deadline) if !is_of_call => deadline.checked_add(began.elapsed()),
+            _ => Instant::now().checked_add(state.limits.borrow().timeout),
+        });
     }
     let Ok(Some(frame)) = frame else {
         state.end(limit_errors::timeout);

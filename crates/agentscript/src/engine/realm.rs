@@ -161,7 +161,7 @@ fn build<'js>(ctx: &Ctx<'js>, state: &Rc<RunState>, compiler: &Compiler) -> Resu
             let over = |terminated| throw(&ctx, &terminated);
             let asked = for_question.ask(MessageKind::GetTool, &name, None, false).map_err(over)?;
             loop {
-                let Some(answer) = receive(&ctx, &for_question)? else {
+                let Some(answer) = receive(&ctx, &for_question, Some(asked))? else {
                     for_question.refuse().map_err(over)?;
                     continue;
                 };

@@ -169,7 +169,7 @@ fn drive<'js>(
         if state.must_stop() || !state.is_open() || state.open.get() == 0 {
             return Ok(());
         }
-        if let Some(answer) = receive(ctx, state).map_err(fail)? {
+        if let Some(answer) = receive(ctx, state, None).map_err(fail)? {
             deliver.call::<_, ()>((answer.id, answer.ok, answer.value)).map_err(fail)?;
         }
     }

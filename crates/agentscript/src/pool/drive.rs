@@ -19,6 +19,7 @@ use tokio_util::sync::CancellationToken;
 use super::{
     Inputs, Lease, RunRequest,
     answers::{Answer, Answering, Calls, answer_entry, host_failed},
+    pause::Pause,
     record::{FRAME_SLACK, Record, RunEnd},
 };
 use crate::{
@@ -161,7 +162,7 @@ async fn talk(
     let grace = lease.watchdog_extra();
     let alarm = tokio::time::sleep(timeout);
     tokio::pin!(alarm);
-    let (mut stopping, mut paused) = (false, false);
+    let (mut stopping, mut pause) = (false, Pause::default());
     let waits_until = record.limits.wait.map(|wait| *calls.waits_until.get_or_insert(Instant::now() + wait));
     let waited = tokio::time::sleep_until(waits_until.unwrap_or_else(Instant::now));
     tokio::pin!(waited);
@@ -195,11 +196,10 @@ async fn talk(
         suspend(&mut output, record, || may_park && calls.take_place(&lease.pool.parking));
         if record.limits.wait.is_some() {
             // Time in which the script can do nothing but wait counts for the limit of its waiting.
-            let pauses = record.under_way() > 0 && !stopping;
-            if paused && !pauses {
-                alarm.as_mut().reset(Instant::now() + timeout);
+            let (open, calls) = (record.under_way(), record.calls_under_way());
+            if let Some(until) = pause.update(open, calls, stopping, alarm.deadline(), timeout) {
+                alarm.as_mut().reset(until);
             }
-            paused = pauses;
         }
         // Most writes fit the socket's buffer: try before waiting for room.
         while sent < output.len() {
@@ -255,7 +255,7 @@ async fn talk(
                 protocol::put(&mut output, MessageKind::Stop, record.run, 0, "", &[]);
                 alarm.as_mut().reset(Instant::now() + grace);
             }
-            () = &mut alarm, if !paused => {
+            () = &mut alarm, if !pause.is_on() => {
                 if stopping {
                     return Err(WorkerError::Timeout(timeout + grace).into());
                 }

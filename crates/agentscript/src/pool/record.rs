@@ -90,6 +90,8 @@ pub(super) struct Record {
     /// The host calls of the worker, by message id.
     asked: Vec<Asked>,
     open: u32,
+    /// Those of them that are questions about a tool.
+    open_questions: u32,
     /// The worker has reported its facts about the script.
     planned: bool,
     /// The host's judgement, until it is there: nothing else of the worker is looked at before.
@@ -141,6 +143,7 @@ impl Record {
             calls: Vec::new(),
             asked: Vec::new(),
             open: 0,
+            open_questions: 0,
             planned: false,
             judging: None,
             warnings: Vec::new(),
@@ -336,6 +339,7 @@ impl Record {
             return Err(WorkerError::TooManyPendingCalls(self.limits.max_pending_calls).into());
         }
         if frame.kind == MessageKind::GetTool {
+            self.open_questions += 1;
             self.memory += ASKED_BYTES;
             self.asked.push(Asked { call: None, memory: 0 });
             return Ok(());
@@ -429,6 +433,9 @@ impl Record {
         self.journaled.is_idle = false;
         self.journaled.pinged = None;
         let Some(asked) = self.asked.get_mut(id as usize) else { return };
+        if asked.call.is_none() {
+            self.open_questions = self.open_questions.saturating_sub(1);
+        }
         self.memory -= std::mem::take(&mut asked.memory);
         if let Some(call) = asked.call.and_then(|at| self.calls.get_mut(at)) {
             call.status = status;

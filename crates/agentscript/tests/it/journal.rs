@@ -377,7 +377,7 @@ async fn with_a_limit_of_waiting_only_the_scripts_own_time_counts_for_the_time_l
         let mut request = RunRequest::new(source);
         request.limits.timeout = Duration::from_millis(200);
         request.limits.wait = Some(Duration::from_millis(wait));
-        request.limits.max_iterations = u64::MAX;
+        request.limits.max_iterations = 50_000_000;
         request
     };
     struct Slow;
@@ -392,16 +392,24 @@ async fn with_a_limit_of_waiting_only_the_scripts_own_time_counts_for_the_time_l
             })
         }
 
-        fn get_tool(&self, _: String) -> HostFuture<'_, Result<Box<RawValue>, ToolFailure>> {
-            Box::pin(std::future::pending())
+        fn get_tool(&self, name: String) -> HostFuture<'_, Result<Box<RawValue>, ToolFailure>> {
+            Box::pin(async move {
+                if name == "slow" {
+                    tokio::time::sleep(Duration::from_millis(600)).await;
+                }
+                Ok(RawValue::from_string("{}".to_owned()).unwrap())
+            })
         }
     }
     let run = async |request| pool().run(request, Arc::new(Slow), CancellationToken::new()).await;
     let waited = run(limited("return await callTool('slow', {n: 1})", 60_000)).await;
     assert_eq!(value(&waited), json!({"n": 1}));
+    let asked = run(limited("return getTool('slow')", 60_000)).await;
+    assert_eq!(value(&asked), json!({}));
     for (source, wait) in [
         ("while (true) {}", 60_000),
         ("await callTool('slow', {}); while (true) {}", 60_000),
+        ("while (true) { getTool('ready'); for (let i = 0; i < 20000; i++) {} }", 60_000),
         ("await callTool('never', {})", 300),
     ] {
         let ended = run(limited(source, wait)).await;

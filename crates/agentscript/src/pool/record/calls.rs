@@ -25,6 +25,11 @@ impl Record {
         self.open.saturating_sub(self.journaled.waiting)
     }
 
+    /// Those of them that call something, and are no question about a tool.
+    pub(in crate::pool) fn calls_under_way(&self) -> u32 {
+        self.under_way().saturating_sub(self.open_questions)
+    }
+
     /// Has the script asked whether it waits for nothing but calls that take long. Returns the ping to send.
     pub(in crate::pool) fn ask_to_park(&mut self) -> Option<u32> {
         let may_park = self.under_way() > 0 && self.judging.is_none() && !self.journaled.suspending;
