@@ -2,10 +2,11 @@
 //!
 //! A check takes tens of milliseconds and 19 MiB or more. Waiting checks stand in the line of their network (an IPv4 address, or 48 bits of IPv6), and
 //! the lines are served in turn, so that a network with many tries delays itself. When the queue is full, a new check takes the place of the last one in the
-//! longest line.
+//! longest line. Networks from which somebody signed in before have a queue of their own, which is served in turn with that of all others: strangers at many
+//! addresses, one try each, keep none of them out.
 
 use std::{
-    collections::{HashMap, VecDeque},
+    collections::{HashMap, HashSet, VecDeque},
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
@@ -16,6 +17,10 @@ use tokio::sync::oneshot;
 const MAX_RUNNING: usize = 4;
 /// Checks that wait.
 const MAX_WAITING: usize = 64;
+/// Checks that wait for networks from which somebody signed in before.
+const MAX_KNOWN_WAITING: usize = 16;
+/// Networks that are remembered for a sign-in. The oldest make room.
+const MAX_KNOWN: usize = 4_096;
 
 /// A fair queue of password checks.
 #[derive(Default)]
@@ -24,6 +29,23 @@ pub(crate) struct PasswordCheckQueue(Arc<Mutex<Queue>>);
 #[derive(Default)]
 struct Queue {
     running: usize,
+    others: Lines,
+    known: Lines,
+    /// The queue of known networks is next.
+    is_turn_of_known: bool,
+    signed_in: SignedIn,
+}
+
+/// Networks from which somebody signed in.
+#[derive(Default)]
+struct SignedIn {
+    networks: HashSet<CountedNetwork>,
+    by_age: VecDeque<CountedNetwork>,
+}
+
+/// Checks that wait, by network.
+#[derive(Default)]
+struct Lines {
     waiting: usize,
     lines: HashMap<CountedNetwork, VecDeque<oneshot::Sender<PasswordCheckPermit>>>,
     /// Networks with a line, in the order they are served.
@@ -54,18 +76,50 @@ impl PasswordCheckQueue {
                 state.running += 1;
                 return Ok(PasswordCheckPermit(self.0.clone()));
             }
-            state.join(network)?
+            match state.signed_in.networks.contains(&network) {
+                true => state.known.join(network, MAX_KNOWN_WAITING)?,
+                false => state.others.join(network, MAX_WAITING)?,
+            }
         };
         waits.await.map_err(|_| Busy)
+    }
+
+    /// Remembers that somebody signed in from `network`.
+    pub(crate) fn remember(&self, network: CountedNetwork) {
+        let SignedIn { networks, by_age } = &mut lock(&self.0).signed_in;
+        if networks.insert(network) {
+            by_age.push_back(network);
+        }
+        if by_age.len() > MAX_KNOWN
+            && let Some(oldest) = by_age.pop_front()
+        {
+            networks.remove(&oldest);
+        }
     }
 }
 
 impl Queue {
-    fn join(&mut self, network: CountedNetwork) -> Result<oneshot::Receiver<PasswordCheckPermit>, Busy> {
-        if self.waiting >= MAX_WAITING {
+    /// Returns the next waiting check.
+    fn next(&mut self) -> Option<oneshot::Sender<PasswordCheckPermit>> {
+        self.is_turn_of_known = !self.is_turn_of_known;
+        let (first, second) = match self.is_turn_of_known {
+            true => (&mut self.known, &mut self.others),
+            false => (&mut self.others, &mut self.known),
+        };
+        first.next().or_else(|| second.next())
+    }
+}
+
+impl Lines {
+    fn join(
+        &mut self,
+        network: CountedNetwork,
+        most: usize,
+    ) -> Result<oneshot::Receiver<PasswordCheckPermit>, Busy> {
+        if self.waiting >= most {
             self.remove_closed();
         }
-        if self.waiting >= MAX_WAITING {
+        if self.waiting >= most {
             let own = self.lines.get(&network).map_or(0, VecDeque::len);
             let longest =
                 self.lines.iter().max_by_key(|(_, line)| line.len()).map(|(at, line)| (*at, line.len()));
@@ -189,7 +243,8 @@ mod tests {
         drop(turns);
         drop((&mut last).now_or_never().unwrap().unwrap());
         let state = lock(&queue.0);
-        assert_eq!((state.running, state.waiting, state.lines.len(), state.order.len()), (0, 0, 0, 0));
+        let Lines { waiting, lines, order } = &state.others;
+        assert_eq!((state.running, *waiting, lines.len(), order.len()), (0, 0, 0, 0));
     }
 
     #[test]
@@ -197,5 +252,34 @@ mod tests {
         let (queue, _turns) = full();
         drop((0..MAX_WAITING).map(|_| ask(&queue, network(1))).collect::<Vec<_>>());
         assert!(ask(&queue, network(1)).is_err(), "it waits");
+    }
+
+    #[test]
+    fn strangers_at_many_addresses_keep_none_out_from_where_somebody_signed_in() {
+        let (queue, mut turns) = full();
+        queue.remember(network(200));
+        let mut flood: Vec<_> =
+            (2..).take(MAX_WAITING).map(|n| ask(&queue, network(n)).err().unwrap()).collect();
+        assert!(ask(&queue, network(100)).ok().unwrap().is_err(), "a stranger finds no place");
+        let mut user = ask(&queue, network(200)).err().expect("the user waits");
+        turns.pop();
+        let permit = (&mut user).now_or_never().expect("the user is served").unwrap();
+        let waiting: Vec<_> =
+            (0..MAX_KNOWN_WAITING).map(|_| ask(&queue, network(200)).err().expect("it waits")).collect();
+        assert!(ask(&queue, network(200)).ok().unwrap().is_err(), "its places are bounded, too");
+        drop(permit);
+        assert!((&mut flood[0]).now_or_never().is_some(), "then a stranger's turn");
+        drop(waiting);
+    }
+
+    #[test]
+    fn networks_that_are_remembered_for_a_sign_in_are_bounded() {
+        let queue = PasswordCheckQueue::default();
+        for n in 0..u32::try_from(MAX_KNOWN + 10).unwrap() {
+            queue.remember(CountedNetwork::widest(std::net::Ipv4Addr::from(n).into()));
+            queue.remember(network(7));
+        }
+        let state = lock(&queue.0);
+        assert_eq!((state.signed_in.networks.len(), state.signed_in.by_age.len()), (MAX_KNOWN, MAX_KNOWN));
     }
 }
