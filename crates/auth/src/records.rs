@@ -191,6 +191,9 @@ pub(crate) struct Session {
     pub(crate) credential: Option<String>,
     #[serde(default, skip_serializing_if = "UserClaims::is_empty")]
     pub(crate) person: UserClaims,
+    /// Digests of the sessions of the same user that this one replaced in the same browser. What was granted in them ends with this one.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) earlier: Vec<String>,
 }
 
 /// A remembered consent.

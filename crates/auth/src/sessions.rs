@@ -15,6 +15,9 @@ use crate::{
     web::params::cookie,
 };
 
+/// Sessions that one session replaced and ends with. What was granted in older ones ends when another is added.
+const MOST_EARLIER: usize = 16;
+
 /// The sessions.
 pub(crate) struct Sessions {
     ctx: Arc<Context>,
@@ -72,19 +75,29 @@ impl Sessions {
         session.started_ms + self.ctx.config.session.absolute_ttl * 1000
     }
 
-    /// Starts a session under a new identifier, and returns that with its cookie. The browser's previous session ends.
+    /// Starts a session under a new identifier, and returns that with its cookie. The browser's previous session ends. What the same user granted in it lives
+    /// on, until the new one ends.
     pub(crate) async fn start(
         &self,
         headers: &HeaderMap,
         session: &Session,
     ) -> Result<(String, HeaderValue), StoreError> {
+        let mut session = session.clone();
         if let Some(previous) = self.id(headers) {
+            let digest = sha256_hex(&previous);
+            if let Some(before) = self.live(&digest).await?.filter(|before| before.sub == session.sub) {
+                session.earlier = before.earlier;
+                session.earlier.push(digest);
+                while session.earlier.len() > MOST_EARLIER {
+                    self.end_digest(&session.earlier.remove(0)).await?;
+                }
+            }
             self.ctx.store.remove(&Key::secret("session", &previous)).await?;
         }
         let id = self.ctx.new_secret();
         let settings = &self.ctx.config.session;
         let lifetime = Duration::from_secs(settings.idle_ttl.min(settings.absolute_ttl));
-        let value = serde_json::to_vec(session).unwrap_or_default();
+        let value = serde_json::to_vec(&session).unwrap_or_default();
         self.ctx.store.put(&Key::secret("session", &id), &value, lifetime).await?;
         self.accounts.add_session(&session.sub, &id, headers).await?;
         let cookie = self.ctx.set_cookie("session", &id, settings.absolute_ttl);
@@ -97,8 +110,14 @@ impl Sessions {
         Ok(self.ctx.set_cookie("session", "", 0))
     }
 
-    /// Ends the session whose identifier has this digest, and everything that was granted in it.
+    /// Ends the session whose identifier has this digest, and everything that was granted in it and in those that it replaced.
     pub(crate) async fn end_digest(&self, digest: &str) -> Result<(), StoreError> {
+        let stored = self.ctx.store.get(&Key::of_digest("session", digest)).await?;
+        let session: Option<Session> = stored.and_then(|stored| serde_json::from_slice(&stored).ok());
+        for earlier in session.into_iter().flat_map(|session| session.earlier) {
+            self.grants.revoke(Revocation::Session(&earlier)).await?;
+            self.ctx.store.remove(&Key::of_digest("vault", &earlier)).await?;
+        }
         self.ctx.store.remove_many(&["session", "vault"].map(|kind| Key::of_digest(kind, digest))).await?;
         self.grants.revoke(Revocation::Session(digest)).await
     }

@@ -130,6 +130,7 @@ impl Users {
             seen_ms: now,
             credential,
             person: UserClaims::default(),
+            earlier: Vec::new(),
         }
     }
 
@@ -174,6 +175,7 @@ impl Users {
         match self.get(name) {
             Some(user) if matches && has_password && !user.config.disabled => {
                 lockout.record_success(store).await?;
+                self.password_checks.remember(caller.widest_network());
                 Ok(Some(self.session_of(user)))
             }
             _ => {

@@ -12,6 +12,7 @@ use super::{
 };
 use crate::{
     authorizations::SubmittedStep,
+    crypto::sha256_hex,
     error_codes::Code,
     web::responses::{bad_request, store_page},
 };
@@ -24,6 +25,24 @@ pub(super) async fn submit(State(services): State<Arc<Services>>, request: Reque
     }
 }
 
+/// Checks that the user who decides is signed in with the session `granting`, in which the page was shown, or with one that replaced it: the page of one user
+/// is not decided by the next one at the same browser, nor by anybody after a logout.
+async fn check_session(
+    services: &Services,
+    parts: &Parts,
+    sub: &str,
+    granting: &String,
+) -> Result<(), Response> {
+    let session = services.sessions.current(&parts.headers).await.map_err(store_page)?;
+    match session {
+        Some((_, session)) if session.sub != sub => {
+            Err(bad_request("Another user has signed in here meanwhile. Start again in the application."))
+        }
+        Some((id, session)) if sha256_hex(&id) == *granting || session.earlier.contains(granting) => Ok(()),
+        _ => Err(bad_request("You have signed out here meanwhile. Start again in the application.")),
+    }
+}
+
 async fn decide(services: &Services, parts: &Parts, body: Body) -> Result<Response, Response> {
     let ctx = &services.ctx;
     let ip = ctx.caller(parts);
@@ -31,12 +50,8 @@ async fn decide(services: &Services, parts: &Parts, body: Body) -> Result<Respon
         services.authorizations.read_step(parts, body, "consent").await?;
     let verified = verify(services, &id, stored.request, ip).await?;
     let grant = &verified.request.grant;
-    // The page of one user is not decided by the next one at the same browser.
-    let session = services.sessions.current(&parts.headers).await.map_err(store_page)?;
-    if session.is_some_and(|(_, session)| session.sub != grant.sub) {
-        return Err(bad_request(
-            "Another user has signed in here meanwhile. Start again in the application.",
-        ));
+    if let Some(granting) = &grant.session {
+        check_session(services, parts, &grant.sub, granting).await?;
     }
     let (sub, client) = (Some(grant.sub.as_str()), Some(grant.client.as_str()));
     let status = StatusCode::SEE_OTHER;

@@ -117,6 +117,7 @@ fn new_session(sub: String, claims: &Claims, groups: Groups, auth_s: u64, now_ms
         seen_ms: now_ms,
         credential: None,
         person: UserClaims { name: claim("name"), email: claim("email"), groups },
+        earlier: Vec::new(),
     }
 }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use gatewright_auth::{ConsentTool, ManualClock, store::SqliteStore};
 use serde_json::json;
 
-use crate::support::site::{Answer, PASSWORD, Site, ask, post};
+use crate::support::site::{Answer, Browser, PASSWORD, Site, ask, post};
 
 fn tool(app: &str, name: &str, scopes: &[&str]) -> ConsentTool {
     let scopes = scopes.iter().map(|scope| (*scope).to_owned()).collect();
@@ -169,6 +169,65 @@ async fn a_page_of_one_user_is_not_decided_after_another_signed_in_at_the_same_b
         assert!(answer.status == 400 && answer.text.contains("Another user"), "{}", answer.text);
     }
     assert_eq!(browser.decide(&of_bob, &["read"], "allow").await.status, 303);
+}
+
+async fn sign_out(browser: &Browser<'_>) {
+    let csrf = browser.get("/oauth/logout").await.field("csrf");
+    assert_eq!(browser.post("/oauth/logout", &[("csrf", &csrf)]).await.status, 200);
+}
+
+async fn sign_in_again(browser: &Browser<'_>, name: &str) -> Answer {
+    let login = browser.get(&ask(&[("prompt", "login")])).await;
+    let next = browser.log_in(&login, name, PASSWORD).await;
+    assert_eq!(next.status, 303, "{}", next.text);
+    browser.follow(&next).await
+}
+
+#[tokio::test]
+async fn a_page_is_decided_by_nobody_who_signed_out_however_often_somebody_signed_in_before() {
+    for others in [&[][..], &["bob"], &["alice"], &["alice", "alice"]] {
+        let site = Site::new().await;
+        let browser = site.browser();
+        let page = browser.to_consent(&[]).await;
+        for other in others {
+            sign_in_again(&browser, other).await;
+        }
+        sign_out(&browser).await;
+        let answer = browser.decide(&page, &["read"], "allow").await;
+        assert_eq!(answer.status, 400, "{others:?}: {}", answer.text);
+    }
+}
+
+#[tokio::test]
+async fn a_page_is_decided_after_its_user_signed_in_again() {
+    let site = Site::new().await;
+    let browser = site.browser();
+    let page = browser.to_consent(&[]).await;
+    let second = sign_in_again(&browser, "alice").await;
+    for page in [page, second] {
+        assert!(browser.decide(&page, &["read"], "allow").await.location().contains_key("code"));
+    }
+}
+
+#[tokio::test]
+async fn a_sign_out_ends_what_was_granted_before_the_user_signed_in_again() {
+    let site = Site::with(json!({"limits": {"login": 1_000, "authorize": 1_000}})).await;
+    let browser = site.browser();
+    let tokens = site.redeem(&browser.code(&[]).await).await.json();
+    let refresh = tokens["refresh_token"].as_str().unwrap();
+    // More often than one session knows of.
+    for _ in 0..20 {
+        sign_in_again(&browser, "alice").await;
+    }
+    let recent = site.redeem(&browser.code(&[("prompt", "login")]).await).await;
+    assert_eq!(site.refresh(refresh, &[]).await.error(), "invalid_grant", "too long ago");
+    let recent = recent.json();
+    sign_in_again(&browser, "alice").await;
+    let refreshed = site.refresh(recent["refresh_token"].as_str().unwrap(), &[]).await;
+    assert_eq!(refreshed.status, 200, "it lives on: {}", refreshed.text);
+    sign_out(&browser).await;
+    let refresh = refreshed.json()["refresh_token"].as_str().unwrap().to_owned();
+    assert_eq!(site.refresh(&refresh, &[]).await.error(), "invalid_grant");
 }
 
 #[tokio::test]
