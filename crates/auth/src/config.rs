@@ -350,7 +350,8 @@ pub struct DcrConfig {
     /// Token that registration asks for; anyone may register when absent.
     #[schemars(with = "Option<String>")]
     pub initial_access_token: Option<SecretString>,
-    /// Registrations allowed per day. Without `initialAccessToken`, one network gets a quarter of those that are left. Default 1,000.
+    /// Registrations allowed per day. Without `initialAccessToken`, one network gets a quarter of those that are left, and as many more are for the first one of
+    /// networks that come too late. Default 1,000.
     pub most_per_day: u64,
     /// Lifetime of a registration that gets no tokens, in seconds. Default 2,592,000 (30 days). One in use is kept.
     pub unused_ttl: u64,

@@ -195,7 +195,11 @@ impl Documents {
             let share = share.saturating_mul(times).min(limit.saturating_sub(share).max(share));
             ctx.limit("fetch-share", &[host, &network.to_string()], share).await.map_err(unavailable)?;
         }
-        ctx.limit("fetch-host", &[host], limit).await.map_err(unavailable)?;
+        if let Err(error) = ctx.limit("fetch-host", &[host], limit).await {
+            // As many more, one for each network, however few took the rest.
+            ctx.limit_caller("fetch-first", &[host], caller, 1).await.map_err(|_| unavailable(error))?;
+            ctx.limit("fetch-host-first", &[host], limit).await.map_err(unavailable)?;
+        }
         let fetched = self.fetcher.get(id, MAX_METADATA_BYTES).await.map_err(|error| {
             tracing::info!(client.id = id, %error, "a client document could not be fetched");
             let invalid = OAuthError::invalid_client();

@@ -26,6 +26,9 @@ use crate::{
     web::params::{bearer, has_type, read_body},
 };
 
+/// Registrations of a network with which it still gets one of those that are kept for networks with few.
+const LAST_OF_ONE: u64 = 1;
+
 pub(super) async fn register(State(services): State<Arc<Services>>, request: Request<Body>) -> Response {
     let (parts, body) = request.into_parts();
     create(&services, &parts, body).await.unwrap_or_else(IntoResponse::into_response)
@@ -102,20 +105,28 @@ async fn read_metadata(services: &Services, parts: &Parts, body: Body) -> Result
     Ok(metadata)
 }
 
-/// Counts a registration by `caller`. Where anyone may register, one network gets a quarter of those that are left for the day.
+/// Counts a registration by `caller`. Where anyone may register, one network gets a quarter of those that are left for the day. As many more are for networks
+/// that registered none before, however many others took the rest.
 async fn count_registration(ctx: &Context, caller: ClientAddress) -> Result<(), OAuthError> {
-    let (all, most) = (Key::single("registrations"), ctx.config.dcr.most_per_day);
+    let (all, last, most) =
+        (Key::single("registrations"), Key::single("last-registrations"), ctx.config.dcr.most_per_day);
     if ctx.config.dcr.initial_access_token.is_none() {
-        let record = ctx.store.get(&all).await?.unwrap_or_default();
-        let counted =
-            std::str::from_utf8(&record).ok().and_then(|text| text.parse::<u64>().ok()).unwrap_or(0);
+        let (counted, of_last) = (counted(ctx, &all).await?, counted(ctx, &last).await?);
         let free = bounded(most.saturating_sub(counted.saturating_add(1)));
-        for (network, times) in caller.networks().filter(|_| counted < most) {
+        let mut has_few = counted >= most;
+        // What nobody gets any more is not counted for its network either.
+        for (network, times) in caller.networks().filter(|_| counted < most || of_last < most) {
             let key = Key::named("registrations", &[&network.to_string()]);
             let own = ctx.store.hit(&key, REGISTRATION_WINDOW).await?;
-            if !Portion::QuarterOfFree.allows(bounded(own.count - 1), bounded(times), 1, free) {
+            has_few &= own.count <= LAST_OF_ONE.saturating_mul(times);
+            if counted < most
+                && !Portion::QuarterOfFree.allows(bounded(own.count - 1), bounded(times), 1, free)
+            {
                 return Err(OAuthError::too_many(own.resets_in));
             }
+        }
+        if has_few && ctx.store.hit(&last, REGISTRATION_WINDOW).await?.count <= most {
+            return Ok(());
         }
     }
     let hit = ctx.store.hit(&all, REGISTRATION_WINDOW).await?;
@@ -123,6 +134,12 @@ async fn count_registration(ctx: &Context, caller: ClientAddress) -> Result<(), 
         true => Err(OAuthError::too_many(hit.resets_in).with_status(StatusCode::SERVICE_UNAVAILABLE)),
         false => Ok(()),
     }
+}
+
+/// Returns what was counted under `key`.
+async fn counted(ctx: &Context, key: &Key) -> Result<u64, OAuthError> {
+    let record = ctx.store.get(key).await?.unwrap_or_default();
+    Ok(std::str::from_utf8(&record).ok().and_then(|text| text.parse().ok()).unwrap_or(0))
 }
 
 fn bounded(number: u64) -> usize {

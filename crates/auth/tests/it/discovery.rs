@@ -327,7 +327,7 @@ async fn a_client_that_registers_itself_gets_no_tokens_without_a_user() {
 }
 
 #[tokio::test]
-async fn one_network_gets_a_part_of_the_registrations_of_a_day_and_others_still_register() {
+async fn one_network_gets_a_part_of_the_registrations_of_a_day_and_others_still_register_their_first() {
     let body = r#"{"redirect_uris":["https://n.example/cb"],"token_endpoint_auth_method":"none"}"#;
     let from = async |site: &Site, ip: &str| {
         let request = Request::post("/oauth/register").header("content-type", "application/json");
@@ -342,10 +342,18 @@ async fn one_network_gets_a_part_of_the_registrations_of_a_day_and_others_still_
     assert!((10..=25).contains(&registered), "{registered} of 100");
     assert_eq!(from(&site, "192.0.2.1").await, 429);
     assert_eq!(from(&site, "198.51.100.1").await, 201);
-    for n in 2..200 {
+    registered += 1;
+    let mut n = 1;
+    while registered < 100 {
+        n += 1;
         registered += usize::from(from(&site, &format!("198.51.100.{n}")).await == 201);
     }
-    assert_eq!((registered + 1, from(&site, "203.0.113.1").await), (100, 503), "the day's are used up");
+    assert_eq!(from(&site, "198.51.100.2").await, 503, "the day's are used up");
+    for first in 0..100 {
+        assert_eq!(from(&site, &format!("203.0.113.{first}")).await, 201, "{first}");
+        assert_eq!(from(&site, &format!("203.0.113.{first}")).await, 503, "{first} once more");
+    }
+    assert_eq!(from(&site, "203.0.113.100").await, 503, "those for newcomers are used up, too");
     site.clock.advance(std::time::Duration::from_secs(86_401));
     assert_eq!(from(&site, "192.0.2.1").await, 201);
 
