@@ -60,13 +60,22 @@ pub fn caller_address(peer: IpAddr, headers: &http::HeaderMap, trusted: &[Networ
 }
 
 /// Returns whether the caller's side of the outermost proxy was HTTPS, as a trusted peer says in `X-Forwarded-Proto` or in `proto` of
-/// `Forwarded` (RFC 7239). Every hop that is named must say so; what a peer that is not trusted says counts for nothing.
+/// `Forwarded` (RFC 7239). Every hop that is named must say so; what a peer that is not trusted says counts for nothing, nor do elements of
+/// `Forwarded` left of the first hop that is not trusted, which are the caller's.
 pub fn proxied_over_https(peer: IpAddr, headers: &http::HeaderMap, trusted: &[Network]) -> bool {
-    if !trusted.iter().any(|network| network.contains(peer)) {
+    let is_trusted = |ip: IpAddr| trusted.iter().any(|network| network.contains(ip));
+    if !is_trusted(peer) {
         return false;
     }
     let listed = lines(headers, "x-forwarded-proto").flat_map(|line| line.split(',')).map(str::trim);
-    let forwarded = lines(headers, "forwarded").flat_map(|line| rsplit_unquoted(line, ','));
+    let mut is_of_proxy = true;
+    let forwarded =
+        lines(headers, "forwarded").flat_map(|line| rsplit_unquoted(line, ',')).take_while(|element| {
+            let goes_on = forwarded_for(element).is_some_and(is_trusted);
+            let is_taken = is_of_proxy;
+            is_of_proxy &= goes_on;
+            is_taken
+        });
     let mut said = listed.chain(forwarded.filter_map(|element| parameter(element, "proto"))).peekable();
     said.peek().is_some() && said.all(|protocol| protocol.eq_ignore_ascii_case("https"))
 }
@@ -316,6 +325,8 @@ mod tests {
             "10.0.0.1",
             &[("forwarded", "for=192.0.2.1; Proto=\"https\", for=10.0.0.2;proto=https")]
         ));
+        assert!(over_https("10.0.0.1", &[("forwarded", "for=192.0.2.1;proto=https, for=10.0.0.2")]));
+        assert!(over_https("10.0.0.1", &[("forwarded", "proto=http, for=192.0.2.1;proto=https")]));
         assert!(!over_https("192.0.2.1", &[(proto, "https")]), "a stranger says what it likes");
         for plain in [
             &[][..],
@@ -325,6 +336,9 @@ mod tests {
             &[(proto, "https"), ("forwarded", "proto=http")],
             &[(proto, "")],
             &[("forwarded", "for=192.0.2.1")],
+            &[("forwarded", "proto=https, for=192.0.2.1")],
+            &[("forwarded", "proto=https"), ("forwarded", "for=192.0.2.1")],
+            &[("forwarded", "for=192.0.2.9;proto=https, for=192.0.2.1")],
         ] {
             assert!(!over_https("10.0.0.1", plain), "{plain:?}");
         }
