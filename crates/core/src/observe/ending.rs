@@ -63,7 +63,7 @@ impl Ending {
 
     /// Returns `true` for a success; a question to the user and a started task count as such.
     pub fn is_ok(&self) -> bool {
-        matches!(&*self.status, "ok" | "input_required" | "task")
+        is_of_success(&self.status)
     }
 
     /// The status or code.
@@ -79,6 +79,8 @@ impl Ending {
         let code = result.meta.as_ref().and_then(|meta| meta.0.get("code")?.as_str());
         let status =
             code.or_else(|| text("/status")).or_else(|| text("/code")).or_else(|| text("/error/code"));
+        // Words of a server for a success are no code of a failure.
+        let status = status.filter(|status| !status.trim().is_empty() && !is_of_success(status));
         let status = status
             .map_or(Cow::Borrowed(crate::codes::TOOL_EXECUTION_ERROR), |s| clipped(s).to_owned().into());
         Self::shaped(status, Shape::Result)
@@ -102,6 +104,10 @@ impl Ending {
     }
 }
 
+fn is_of_success(status: &str) -> bool {
+    matches!(status, "ok" | "input_required" | "task")
+}
+
 /// Bytes of text in an answer.
 pub(super) fn text_bytes(response: &CallToolResponse) -> Option<u64> {
     let CallToolResponse::Complete(result) = response else { return None };
@@ -123,5 +129,22 @@ pub(super) fn ended(answer: &Result<CallToolResponse, crate::InvokeError>) -> (E
             (Ending::shaped(status, Shape::Rpc(error.code.0)), None)
         }
         Err(error) => (Ending::new(error.code()), None),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_failure_is_none_of_the_endings_of_a_success_whatever_its_server_calls_it() {
+        for status in ["ok", "input_required", "task", "", " "] {
+            let mut result = CallToolResult::error(Vec::new());
+            result.structured_content = Some(json!({"status": status}));
+            let ending = Ending::of_result(&result);
+            assert_eq!((ending.is_ok(), ending.status()), (false, crate::codes::TOOL_EXECUTION_ERROR));
+        }
     }
 }
