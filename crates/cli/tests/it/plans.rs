@@ -140,6 +140,7 @@ async fn changed_new_and_removed_files_are_taken_over_and_bad_ones_keep_their_la
     fs::write(folder.join("c.ts"), plan("c", "const three: number = 3; return three")).unwrap();
     while client.plan("c").await != json!(3) {
         served.says("saved plans: added [");
+        served.says("changed [plans]");
     }
     served.hang_up();
     served.says("nothing differs");
