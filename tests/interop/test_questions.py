@@ -5,7 +5,10 @@ import os
 import re
 import subprocess
 import tempfile
+import time
 import unittest
+import urllib.error
+import urllib.request
 
 from mcp import Client, types
 
@@ -38,6 +41,22 @@ class Questions(unittest.IsolatedAsyncioTestCase):
                 break
         # The pipe must not fill up.
         cls.reader = subprocess.Popen(["cat"], stdin=cls.server.stderr, stdout=subprocess.DEVNULL)
+        cls.wait_until_every_app_is_up()
+
+    @classmethod
+    def wait_until_every_app_is_up(cls) -> None:
+        deadline = time.monotonic() + 60
+        while True:
+            try:
+                with urllib.request.urlopen(cls.url.split("/mcp")[0] + "/readyz") as response:
+                    body = json.load(response)
+            except urllib.error.HTTPError as error:
+                body = json.load(error)
+            if body.get("status") == "ready":
+                return
+            if time.monotonic() > deadline:
+                raise AssertionError(f"the apps are not up: {body}")
+            time.sleep(0.1)
 
     @classmethod
     def tearDownClass(cls) -> None:
