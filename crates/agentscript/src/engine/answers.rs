@@ -26,7 +26,9 @@ pub(super) fn receive<'js>(
     let began = Instant::now();
     let frame = link.next_answer();
     if state.deadline_pauses.get() {
-        let is_of_call = matches!(&frame, Ok(Some(frame)) if Some(frame.id) != question);
+        let is_answer = |kind| matches!(kind, MessageKind::Answer | MessageKind::Failure);
+        let is_of_call =
+            matches!(&frame, Ok(Some(frame)) if is_answer(frame.kind) && Some(frame.id) != question);
         state.deadline.set(match state.deadline.get() {
             Some(deadline) if !is_of_call => deadline.checked_add(began.elapsed()),
             _ => Instant::now().checked_add(state.limits.borrow().timeout),

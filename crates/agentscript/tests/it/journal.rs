@@ -410,9 +410,17 @@ async fn with_a_limit_of_waiting_only_the_scripts_own_time_counts_for_the_time_l
         ("while (true) {}", 60_000),
         ("await callTool('slow', {}); while (true) {}", 60_000),
         ("while (true) { getTool('ready'); for (let i = 0; i < 20000; i++) {} }", 60_000),
+        // Asked meanwhile whether it needs its worker.
+        (
+            "callTool('never', {}); while (true) { getTool('ready'); for (let i = 0; i < 20000; i++) {} }",
+            60_000,
+        ),
         ("await callTool('never', {})", 300),
     ] {
-        let ended = run(limited(source, wait)).await;
+        let mut request = limited(source, wait);
+        request.journal = Some(Arc::new(Kept { most: usize::MAX, ..Kept::default() }));
+        request.park_after = Some(Duration::from_millis(20));
+        let ended = run(request).await;
         assert!(matches!(ended.result, Err(RunError::Timeout { .. })), "{source}: {:?}", ended.result);
     }
 }
