@@ -418,7 +418,7 @@ async fn with_a_limit_of_waiting_only_the_scripts_own_time_counts_for_the_time_l
         ("await callTool('never', {})", 300),
     ] {
         let mut request = limited(source, wait);
-        request.journal = Some(Arc::new(Kept { most: usize::MAX, ..Kept::default() }));
+        request.journal = Some(Arc::new(Kept { is_readable: true, ..Kept::default() }));
         request.park_after = Some(Duration::from_millis(20));
         let ended = run(request).await;
         assert!(matches!(ended.result, Err(RunError::Timeout { .. })), "{source}: {:?}", ended.result);
