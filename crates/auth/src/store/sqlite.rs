@@ -99,17 +99,31 @@ impl SqliteStore {
     }
 }
 
-/// Creates the file when it does not exist. SQLite's journals beside it get its mode.
+/// Creates the file when it does not exist. SQLite's journals beside it get its mode. One that exists is not opened: whoever closes a
+/// file gives up all POSIX locks that the process has on it, those of SQLite's connections as well, and then any other program that
+/// closes the database takes itself for the last one and removes the journal from under them.
 fn create_private(path: &Path) -> std::io::Result<()> {
-    // Opening a pipe waits for who reads it.
-    if std::fs::metadata(path).is_ok_and(|found| !found.is_file()) {
-        return Err(std::io::Error::other("it is not a regular file"));
+    use std::io::{Error, ErrorKind};
+    match std::fs::metadata(path) {
+        Ok(found) if found.is_file() => return Ok(()),
+        // Opening a pipe waits for who reads it.
+        Ok(_) => return Err(Error::other("it is not a regular file")),
+        Err(error) if error.kind() == ErrorKind::NotFound => {}
+        Err(error) => return Err(error),
     }
     let mut options = OpenOptions::new();
-    options.write(true).create(true).truncate(false);
+    options.write(true).create_new(true);
     #[cfg(unix)]
     std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    options.open(path).map(drop)
+    match options.open(path) {
+        Err(error) if error.kind() == ErrorKind::AlreadyExists && path.is_symlink() && !path.exists() => {
+            // A link to a file that does not exist yet.
+            options.create_new(false).create(true).open(path).map(drop)
+        }
+        // Another thread or process was faster.
+        Err(error) if error.kind() == ErrorKind::AlreadyExists => Ok(()),
+        opened => opened.map(drop),
+    }
 }
 
 fn unavailable(error: rusqlite::Error) -> StoreError {

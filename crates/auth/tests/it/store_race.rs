@@ -11,7 +11,8 @@ use futures::future::join_all;
 use gatewright_auth::{
     ManualClock, SystemEntropy,
     store::{
-        CodeLife, Digest, FamilyId, MemoryStore, Redeemed, RedisStore, Rotated, Rotation, SqliteStore, Store,
+        CodeLife, CodeStore as _, Digest, FamilyId, MemoryStore, Redeemed, RedisStore,
+        RefreshTokenStore as _, Rotated, Rotation, SqliteStore, Store,
     },
 };
 
@@ -149,4 +150,38 @@ async fn c03_one_of_eight_wins_between_two_processes() {
     }
     drop(tell);
     child.wait().unwrap();
+}
+
+/// Not a test of its own: the second process of the test below. Opens and closes the store at the path that it reads.
+#[tokio::test]
+#[ignore = "started by another_process_that_closes_the_file_leaves_the_journal_of_a_running_one"]
+async fn opens_and_closes_what_it_is_told() {
+    let path = std::io::stdin().lock().lines().map_while(Result::ok).next().unwrap();
+    let store = SqliteStore::open(path.as_ref(), "", Arc::new(ManualClock::from_system())).unwrap();
+    assert_eq!(store.family(&FamilyId::mint(&SystemEntropy)).await.unwrap(), None);
+}
+
+#[tokio::test]
+async fn another_process_that_closes_the_file_leaves_the_journal_of_a_running_one() {
+    let (clock, folder) = (Arc::new(ManualClock::from_system()), tempfile::tempdir().unwrap());
+    let path = folder.path().join("t.db");
+    let open = || SqliteStore::open(&path, "", clock.clone()).unwrap();
+    // A reload opens the file again while it is in use.
+    let stores = [open(), open()];
+    let (code, family) = (Digest::of("c"), FamilyId::mint(&SystemEntropy));
+    stores[0].put_code(&code, b"g", LIFE, &[]).await.unwrap();
+    let mut child = Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", "store_race::opens_and_closes_what_it_is_told", "--ignored"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::null())
+        .spawn()
+        .unwrap();
+    writeln!(child.stdin.take().unwrap(), "{}", path.display()).unwrap();
+    assert!(child.wait().unwrap().success());
+    assert!(folder.path().join("t.db-wal").exists(), "the journal in use was removed");
+    // What this process writes is there for others.
+    let redeemed = stores[1].redeem(&code, &family, &Digest::of("r")).await.unwrap();
+    assert!(matches!(redeemed, Redeemed::Fresh(_)), "{redeemed:?}");
+    drop(stores);
+    assert!(open().family(&family).await.unwrap().is_some());
 }
