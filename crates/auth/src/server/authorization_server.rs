@@ -22,6 +22,7 @@ use crate::{
     provider::Provider,
     sealing,
     store::{MemoryStore, RedisPeers, RedisStore, SqliteStore, Store, StoreError},
+    store_clock,
 };
 
 /// The parts that a server is made of, besides its configuration.
@@ -150,6 +151,7 @@ impl AuthorizationServer {
             check(&config, &deployment)?;
             let config = config.with_default_scope();
             let ServerParts { store, clock, entropy, audit } = parts;
+            let clock = store_clock::of_store(&store, clock).await;
             let opened = sealing::open(&config, &*store, &*entropy).await?;
             let ctx = Arc::new(Context {
                 trusted_proxies: config

@@ -80,6 +80,11 @@ pub trait Records: Send + Sync {
     /// Atomic: removes `key` and returns its value. Of two concurrent calls at most one gets the value.
     async fn take(&self, key: &Key) -> Result<Option<Vec<u8>>, StoreError>;
 
+    /// Time of the store's server, in milliseconds since 1970-01-01 UTC; `None` if it is that of this machine.
+    async fn time_ms(&self) -> Result<Option<u64>, StoreError> {
+        Ok(None)
+    }
+
     /// Removes `keys`, in one round trip.
     async fn remove_many(&self, keys: &[Key]) -> Result<(), StoreError>;
 

@@ -128,6 +128,13 @@ impl Records for RedisStore {
         redis::cmd("GETDEL").arg(self.name(key)).query_async(&mut connection).await.map_err(unavailable)
     }
 
+    async fn time_ms(&self) -> Result<Option<u64>, StoreError> {
+        let mut connection = self.connection.clone();
+        let answer = redis::cmd("TIME").query_async(&mut connection).await;
+        let (seconds, micros): (u64, u64) = answer.map_err(unavailable)?;
+        Ok(Some(seconds * 1000 + micros / 1000))
+    }
+
     async fn remove_many(&self, keys: &[Key]) -> Result<(), StoreError> {
         let mut connection = self.connection.clone();
         let mut command = redis::cmd("DEL");

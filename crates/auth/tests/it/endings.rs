@@ -178,6 +178,24 @@ async fn f22_every_ending_is_refused_at_the_other_instance_on_one_redis_without_
 }
 
 #[tokio::test]
+async fn a_revocation_ends_what_an_instance_with_a_fast_clock_granted_just_before() {
+    let server = RedisServer::start();
+    let store = || async { Arc::new(RedisStore::connect(&server.endpoint("gw:")).await.unwrap()) };
+    let ahead = Arc::new(ManualClock::from_system());
+    ahead.advance(Duration::from_secs(25));
+    let fast = Site::on(json!({}), ahead, store().await).await;
+    let here = Site::on(json!({}), Arc::new(ManualClock::from_system()), store().await).await;
+    let guard = fast.resource_server();
+    let browser = fast.browser();
+    let tokens = fast.redeem(&browser.code(&[]).await).await.json();
+    assert_eq!(status(&guard, &call(&tokens)).await, 200);
+    here.server.revoke_user("user:alice").await.unwrap();
+    becomes(&guard, &call(&tokens), 401, "the user was cut off elsewhere").await;
+    let refreshed = fast.refresh(tokens["refresh_token"].as_str().unwrap(), &[]).await;
+    assert_eq!(refreshed.error(), "invalid_grant");
+}
+
+#[tokio::test]
 async fn f22_every_ending_is_refused_in_the_other_process_on_one_file_without_waiting() {
     let folder = tempfile::tempdir().unwrap();
     let clock = Arc::new(ManualClock::from_system());
