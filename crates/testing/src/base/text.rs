@@ -8,6 +8,11 @@ pub(crate) fn shorten(text: &str, most: usize) -> String {
     }
 }
 
+/// One line of a report: control characters are escaped, and what is longer than any name is cut.
+pub(crate) fn one_line(text: &str) -> String {
+    gatewright_findings::printable(text, 2_000)
+}
+
 /// 128 random bits, Base64url-encoded.
 pub(crate) fn random_text() -> String {
     use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};

@@ -2,10 +2,12 @@
 
 use std::fmt::Write as _;
 
-use super::finding::{FuzzReport, Severity};
-use crate::base::text::shorten;
+use gatewright_findings::printable_lines;
 
-/// The report as text for people.
+use super::finding::{FuzzReport, Severity};
+use crate::base::text::{one_line, shorten};
+
+/// The report as text for people, with control characters escaped: much of it is text of the server.
 pub fn readable(report: &FuzzReport) -> String {
     let mut text = String::new();
     let called = report.tools.iter().filter(|tool| tool.left_out.is_none());
@@ -25,7 +27,7 @@ pub fn readable(report: &FuzzReport) -> String {
             Severity::Note => "note",
         };
         let times = if one.times == 1 { String::new() } else { format!(" ({} inputs)", one.times) };
-        let _ = writeln!(text, "\n{severity}: {}: {}{times}", one.tool, one.problem);
+        let _ = writeln!(text, "\n{severity}: {}: {}{times}", one_line(&one.tool), one_line(&one.problem));
         let _ = writeln!(text, "  with {}", shorten(&one.arguments.to_string(), 600));
         if !one.answer.is_empty() {
             let _ = writeln!(text, "  answer: {}", one.answer.replace('\n', "\n    "));
@@ -36,10 +38,15 @@ pub fn readable(report: &FuzzReport) -> String {
         text.push_str("\nnot called:\n");
     }
     for tool in left_out {
-        let _ = writeln!(text, "  {}: {}", tool.name, tool.left_out.as_deref().unwrap_or_default());
+        let _ = writeln!(
+            text,
+            "  {}: {}",
+            one_line(&tool.name),
+            one_line(tool.left_out.as_deref().unwrap_or_default())
+        );
     }
     if let Some(stopped) = &report.stopped {
-        let _ = writeln!(text, "\nstopped early: {stopped}");
+        let _ = writeln!(text, "\nstopped early: {}", one_line(stopped));
     }
-    text
+    printable_lines(&text).into_owned()
 }

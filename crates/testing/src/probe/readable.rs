@@ -2,24 +2,29 @@
 
 use std::fmt::Write as _;
 
-use super::report::ProbeReport;
-use crate::{base::text::shorten, fuzz::Severity};
+use gatewright_findings::printable_lines;
 
-/// The report as text for people.
+use super::report::ProbeReport;
+use crate::{
+    base::text::{one_line, shorten},
+    fuzz::Severity,
+};
+
+/// The report as text for people, with control characters escaped: much of it is text of the server.
 pub fn readable(report: &ProbeReport) -> String {
     let mut text = String::new();
     let server = &report.server;
     let grade = report.grade.map_or_else(|| "none".to_owned(), |grade| format!("{grade:?}"));
-    let _ = writeln!(text, "{}", report.target);
+    let _ = writeln!(text, "{}", one_line(&report.target));
     if report.is_reached() {
         let info = &server["info"];
         let _ = writeln!(
             text,
             "{} {}, revision {} (also {}), {} tools, {} resources, {} prompts",
-            info["name"].as_str().unwrap_or("?"),
-            info["version"].as_str().unwrap_or("?"),
-            server["revision"].as_str().unwrap_or("?"),
-            list(&server["revisions"]),
+            one_line(info["name"].as_str().unwrap_or("?")),
+            one_line(info["version"].as_str().unwrap_or("?")),
+            one_line(server["revision"].as_str().unwrap_or("?")),
+            one_line(&list(&server["revisions"])),
             server["tools"],
             server["resources"],
             server["prompts"],
@@ -31,7 +36,7 @@ pub fn readable(report: &ProbeReport) -> String {
         let of_area = report.findings.iter().filter(|finding| finding.area == one.area);
         let count = |severity| of_area.clone().filter(|finding| finding.severity == severity).count();
         let told = match (&one.left_out, one.grade) {
-            (Some(reason), None) => reason.clone(),
+            (Some(reason), None) => one_line(reason),
             (None, None) => "not tried".to_owned(),
             _ => format!(
                 "{} checks: {} errors, {} warnings, {} notes",
@@ -49,7 +54,7 @@ pub fn readable(report: &ProbeReport) -> String {
             Severity::Warning => "warning",
             Severity::Note => "note",
         };
-        let _ = writeln!(text, "\n{severity} ({}): {}", one.area.name(), one.problem);
+        let _ = writeln!(text, "\n{severity} ({}): {}", one.area.name(), one_line(&one.problem));
         if !one.request.is_null() {
             let _ = writeln!(text, "  request: {}", shorten(&one.request.to_string(), 600));
         }
@@ -63,13 +68,13 @@ pub fn readable(report: &ProbeReport) -> String {
         let _ = writeln!(
             text,
             "\ntools that were not called, since they may change something: {}",
-            shorten(&left_out.join(", "), 600)
+            shorten(&one_line(&left_out.join(", ")), 600)
         );
     }
     if let Some(stopped) = &report.stopped {
-        let _ = writeln!(text, "\nended early: {stopped}");
+        let _ = writeln!(text, "\nended early: {}", one_line(stopped));
     }
-    text
+    printable_lines(&text).into_owned()
 }
 
 fn list(revisions: &serde_json::Value) -> String {

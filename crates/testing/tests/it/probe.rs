@@ -2,8 +2,9 @@
 
 use std::time::{Duration, Instant};
 
+use gatewright_findings::must_be_escaped;
 use gatewright_testing::{
-    fuzz::{Severity, Target},
+    fuzz::{self, Severity, Target},
     probe::{Area, Grade, ProbeOptions, ProbeReport, probe, readable},
 };
 
@@ -44,6 +45,26 @@ async fn grades_every_area_and_shows_the_request_of_each_finding() {
         ["fragile 1, revision 2025-11-25", "tools      F", "auth       –", "request: {\"jsonrpc\":\"2.0\""]
     {
         assert!(text.contains(part), "{part}: {text}");
+    }
+    text_of_the_server_directs_no_terminal_and_fakes_no_line(report);
+}
+
+fn text_of_the_server_directs_no_terminal_and_fakes_no_line(mut report: ProbeReport) {
+    let hostile = "x\u{1b}]0;pwn\u{7}\u{9b}31m\u{202e}\r\ngrade A (1 s)";
+    report.server["info"]["name"] = hostile.into();
+    report.server["revisions"] = serde_json::json!([hostile]);
+    report.stopped = Some(hostile.to_owned());
+    for finding in &mut report.findings {
+        (finding.problem, finding.answer) = (hostile.to_owned(), hostile.to_owned());
+    }
+    let mut fuzzed = report.fuzz.clone().unwrap();
+    for finding in &mut fuzzed.findings {
+        (finding.tool, finding.problem) = (hostile.to_owned(), hostile.to_owned());
+    }
+    for text in [readable(&report), fuzz::readable(&fuzzed)] {
+        let is_control = |c: char| c != '\n' && must_be_escaped(c);
+        assert!(text.contains("pwn") && !text.contains(is_control), "{text:?}");
+        assert!(!text.contains("\ngrade A"), "{text}");
     }
 }
 

@@ -1,9 +1,10 @@
 //! Reports of suites: failures, misbehaving servers, formats.
 
-use std::sync::Mutex;
+use std::{sync::Mutex, time::Duration};
 
+use gatewright_findings::must_be_escaped;
 use gatewright_testing::suite::{
-    Live, LiveFormat, RunOptions, Suite, SuiteReport, TestOutcome, junit, readable, run_all, tap,
+    Live, LiveFormat, RunOptions, Suite, SuiteReport, TestOutcome, TestReport, junit, readable, run_all, tap,
 };
 
 use crate::support::{script, suite_of_everything as everything};
@@ -40,6 +41,56 @@ async fn a_failure_names_step_expectation_and_requests() {
             && xml.contains("<failure type=\"expectation\" message=\"suite.yaml:3: step 1"),
         "{xml}"
     );
+}
+
+#[test]
+fn text_of_a_server_directs_no_terminal_whatever_the_format() {
+    let hostile = "x\u{1b}]0;pwn\u{7}\u{9b}31m\u{202e}\r";
+    let suite =
+        Suite::parse("x", "server: { url: 'http://127.0.0.1:9/mcp' }\ntests: [{ name: a, steps: [] }]")
+            .unwrap();
+    let outcomes = [
+        TestOutcome::Passed,
+        TestOutcome::Failed(hostile.to_owned()),
+        TestOutcome::Skipped(hostile.to_owned()),
+    ];
+    for outcome in outcomes {
+        let test = TestReport {
+            name: hostile.to_owned(),
+            line: None,
+            outcome,
+            failure: None,
+            duration: Duration::ZERO,
+            notes: vec![hostile.to_owned()],
+        };
+        let report = SuiteReport {
+            name: hostile.to_owned(),
+            file: "suite.yaml".to_owned(),
+            tests: vec![test.clone()],
+            left_out: 0,
+            interrupted: false,
+        };
+        let live = |format| Live::new(format, std::slice::from_ref(&suite)).test(&suite, &test);
+        let reports = std::slice::from_ref(&report);
+        let texts = [
+            tap(reports),
+            readable(reports, false),
+            live(LiveFormat::Tap),
+            live(LiveFormat::Github),
+            live(LiveFormat::Readable { colours: false }),
+        ];
+        for text in texts {
+            assert!(
+                text.contains("pwn") && !text.contains(|c: char| c != '\n' && must_be_escaped(c)),
+                "{text:?}"
+            );
+        }
+        let coloured = readable(reports, true);
+        assert!(
+            coloured.contains("pwn") && !coloured.contains("\u{1b}]") && !coloured.contains('\u{9b}'),
+            "{coloured:?}"
+        );
+    }
 }
 
 #[tokio::test]

@@ -1,5 +1,7 @@
 //! Workflow commands of GitHub Actions, which show failures beside the lines of the suite.
 
+use gatewright_findings::printable_lines;
+
 use crate::{
     base::text::shorten,
     suite::results::{TestOutcome, TestReport},
@@ -17,7 +19,7 @@ pub(super) fn annotation(suite: &str, file: &str, test: &TestReport) -> String {
 }
 
 fn data(text: &str) -> String {
-    text.replace('%', "%25").replace('\r', "%0D").replace('\n', "%0A")
+    printable_lines(text).replace('%', "%25").replace('\r', "%0D").replace('\n', "%0A")
 }
 
 fn property(text: &str) -> String {

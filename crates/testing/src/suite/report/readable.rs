@@ -5,6 +5,7 @@ use std::{fmt::Write as _, time::Duration};
 use gatewright_findings::printable_lines;
 
 use super::Totals;
+use crate::base::text::one_line;
 use crate::suite::results::{SuiteReport, TestOutcome, TestReport};
 
 /// A report for people, with `colours` for a terminal.
@@ -31,8 +32,8 @@ pub(super) struct Style {
 impl Style {
     fn paint(self, code: &str, text: &str) -> String {
         match self.colours {
-            true => format!("\x1b[{code}m{text}\x1b[0m"),
-            false => text.to_owned(),
+            true => format!("\x1b[{code}m{}\x1b[0m", printable_lines(text)),
+            false => printable_lines(text).into_owned(),
         }
     }
 
@@ -44,7 +45,7 @@ impl Style {
     /// The lines of a test; `suite` stands before its name.
     pub(super) fn test(self, suite: &str, test: &TestReport) -> String {
         let took = self.paint("2", &format!("({})", duration(test.duration)));
-        let name = format!("{suite}{}", test.name);
+        let name = one_line(&format!("{suite}{}", test.name));
         match &test.outcome {
             TestOutcome::Passed => {
                 let note =

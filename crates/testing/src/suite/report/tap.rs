@@ -1,5 +1,7 @@
 //! A report in TAP, version 14.
 
+use gatewright_findings::printable_lines;
+
 use super::Totals;
 use crate::suite::results::{SuiteReport, TestOutcome, TestReport};
 
@@ -31,7 +33,7 @@ pub(super) fn plan(reports: &[SuiteReport]) -> String {
 pub(super) fn line(number: usize, suite: &str, file: &str, test: &TestReport) -> String {
     let name = format!("{suite} > {}", test.name);
     let name = name.replace('\\', "\\\\").replace('#', "\\#").replace('\n', " ");
-    match &test.outcome {
+    let lines = match &test.outcome {
         TestOutcome::Passed => {
             let note = |note: &String| format!("# {}\n", note.replace('\n', " "));
             let notes: String = test.notes.iter().map(note).collect();
@@ -44,5 +46,6 @@ pub(super) fn line(number: usize, suite: &str, file: &str, test: &TestReport) ->
             let at = line.map_or_else(String::new, |line| format!("\n  at: {file}:{line}"));
             format!("not ok {number} - {name}\n  ---\n  message: |\n    {why}{at}\n  ...\n")
         }
-    }
+    };
+    printable_lines(&lines).into_owned()
 }
