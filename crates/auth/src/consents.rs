@@ -7,8 +7,8 @@ use crate::{
     clients::OAuthClient,
     context::Context,
     grants::Grants,
-    net::without_loopback_port,
     records::{Consent, Grant},
+    redirect_uri::without_loopback_port,
     store::{Key, StoreError},
     tuning::CONSENT_LIFETIME,
 };

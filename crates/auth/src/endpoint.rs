@@ -5,7 +5,7 @@ use std::ops::Deref;
 use serde::Deserialize;
 use url::Url;
 
-use crate::net;
+use crate::redirect_uri;
 
 const MAX_BYTES: usize = 2048;
 
@@ -30,7 +30,7 @@ impl TryFrom<String> for EndpointUrl {
         let sound = |url: &Url| {
             matches!(url.scheme(), "https" | "http")
                 && text.starts_with(&format!("{}://", url.scheme()))
-                && net::has_plain_authority(&text, url)
+                && redirect_uri::has_plain_authority(&text, url)
         };
         let is_text =
             text.len() <= MAX_BYTES && text.bytes().all(|byte| byte.is_ascii_graphic() && byte != b'\\');

@@ -7,7 +7,7 @@ use crate::{
     config::ClientConfig,
     crypto::sha256_hex,
     keys::{JwkSet, VerifyingKey},
-    net,
+    net, redirect_uri,
 };
 
 /// Authentication method of a client at the token endpoint (OpenID Connect Core §9).
@@ -124,8 +124,8 @@ impl OAuthClient {
 
     /// Returns whether `uri` is a redirect URI of the client.
     pub(crate) fn redirects_to(&self, uri: &str) -> bool {
-        net::check_redirect(uri).is_ok()
-            && self.redirect_uris.iter().any(|registered| net::redirect_matches(registered, uri))
+        redirect_uri::parse(uri).is_ok()
+            && self.redirect_uris.iter().any(|registered| redirect_uri::matches(registered, uri))
     }
 
     /// Returns the redirect URI of a request that names `requested`: that one, or the only registered one when it names none.

@@ -11,7 +11,7 @@ use crate::{
     error_codes::Code,
     json::{self, NotAnObject},
     keys::{JwkSet, VerifyingKey},
-    net, pages,
+    net, pages, redirect_uri,
     scopes::{is_scope_token, space_delimited},
 };
 
@@ -265,13 +265,13 @@ impl ClientMetadata {
         }
         for (at, uri) in self.redirect_uris.iter().enumerate() {
             let refused = |why: &str| MetadataError::of(&format!("redirect_uris[{at}]"), why);
-            let url = net::check_redirect(uri).map_err(refused)?;
-            if is_web && (net::is_loopback_host(&url) || url.scheme() != "https") {
+            let url = redirect_uri::parse(uri).map_err(refused)?;
+            if is_web && (redirect_uri::is_loopback_host(&url) || url.scheme() != "https") {
                 return Err(refused("must be https and not loopback for a web client"));
             }
         }
         for (at, uri) in self.post_logout_redirect_uris.iter().enumerate() {
-            net::check_redirect(uri)
+            redirect_uri::parse(uri)
                 .map_err(|why| MetadataError::of(&format!("post_logout_redirect_uris[{at}]"), why))?;
         }
         Ok(())

@@ -6,7 +6,7 @@ use super::{AuthConfig, DEFAULT_SCOPE, Deployment, LoginMethod, LoginSource, Mod
 use crate::{
     api_keys::SUBJECT_PREFIX,
     keys::{Algorithm, Jwk, JwkSet, SigningKey},
-    net, password,
+    net, password, redirect_uri,
     scopes::{USER_SCOPES, is_scope_token},
 };
 
@@ -100,7 +100,7 @@ impl AuthConfig {
                 say(&format!("clients[{at}].clientId"), "is used twice".into());
             }
             for (n, uri) in client.redirect_uris.iter().enumerate() {
-                if let Err(why) = net::check_redirect(uri) {
+                if let Err(why) = redirect_uri::parse(uri) {
                     say(&format!("clients[{at}].redirectUris[{n}]"), why.into());
                 }
             }

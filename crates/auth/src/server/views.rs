@@ -7,9 +7,9 @@ use url::Url;
 use super::{passkeys::prompt::login_prompt, request_check::VerifiedRequest, services::Services};
 use crate::{
     config::LoginMethod,
-    net,
     pages::{self, FormStep, OfferedScope, Page},
     records::{AuthorizationRequest, Consent, LoginFailure},
+    redirect_uri,
     web::responses::form_target,
 };
 
@@ -67,7 +67,8 @@ pub(super) fn consent_page(
     let redirect = Url::parse(&request.grant.redirect).ok();
     let host = |url: &Url| url.host_str().map_or_else(|| format!("{}:", url.scheme()), str::to_owned);
     let client_host = Url::parse(&client.id).ok().filter(|url| url.host().is_some());
-    let loopback = redirect.as_ref().is_some_and(|url| url.scheme() == "http" && net::is_loopback_host(url));
+    let loopback =
+        redirect.as_ref().is_some_and(|url| url.scheme() == "http" && redirect_uri::is_loopback_host(url));
     let user = request.grant.sub.split_once(':').map_or(request.grant.sub.as_str(), |(_, name)| name);
     let apps = services.apps_in_reach(scopes.names());
     let page = pages::consent(
