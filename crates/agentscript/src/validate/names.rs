@@ -246,9 +246,3 @@ pub(super) fn is_frozen(name: &str) -> bool {
             | "getPrompt"
     )
 }
-
-/// The message about an `import` statement.
-pub(super) const IMPORT: &str = "modules are not available: remove the `import`; `callTool`, `getTool` and `codecallContext` are there without one";
-/// The message about an `export`.
-pub(super) const EXPORT: &str =
-    "modules are not available: remove the `export`, and end the script with `return value`";

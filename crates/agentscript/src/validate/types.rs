@@ -18,7 +18,7 @@ use oxc::{
     span::{GetSpan, SourceType, Span},
 };
 
-use super::{names, violation::Violation};
+use super::violation::{self, Violation};
 use crate::outcome::IllegalKind;
 
 /// Makes a typed program plain JavaScript. Spans stay those of the text.
@@ -109,10 +109,10 @@ impl<'a> VisitJsMut<'a> for Types<'a> {
                 self.refuse(it.span, "`declare global` is not part of AgentScript");
             }
             Statement::ImportDeclaration(_) | Statement::TSImportEqualsDeclaration(_) => {
-                self.refuse_as(IllegalKind::IllegalModuleAccess, it.span(), names::IMPORT);
+                self.refuse_as(IllegalKind::IllegalModuleAccess, it.span(), violation::IMPORT);
             }
             Statement::TSExportAssignment(_) | Statement::TSNamespaceExportDeclaration(_) => {
-                self.refuse_as(IllegalKind::IllegalModuleAccess, it.span(), names::EXPORT);
+                self.refuse_as(IllegalKind::IllegalModuleAccess, it.span(), violation::EXPORT);
             }
             it => walk_js_mut::walk_statement(self, it),
         }

@@ -10,10 +10,7 @@ use crate::{
     outcome::IllegalKind::{
         IllegalBuiltinAccess, IllegalGlobalAccess, IllegalLoop, IllegalModuleAccess, IllegalSyntax,
     },
-    validate::{
-        names::{EXPORT, IMPORT},
-        violation::Violation,
-    },
+    validate::violation::{EXPORT, IMPORT, Violation},
 };
 
 pub(super) fn top_level_this(facts: &Facts<'_>, node: AstKind<'_>) -> Option<Violation> {
