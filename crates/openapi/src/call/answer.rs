@@ -151,7 +151,8 @@ fn of_json(operation: &Operation, value: Value, text: String) -> CallToolResult 
 pub(crate) fn shaped(shape: ResponseShape, value: Value) -> Value {
     match (shape, value) {
         (ResponseShape::Object | ResponseShape::Unknown, value @ Value::Object(_)) => value,
-        (_, value) => json!({"result": value}),
+        // Moved: `json!` would copy it.
+        (_, value) => Value::Object(Map::from_iter([("result".to_owned(), value)])),
     }
 }
 

@@ -13,6 +13,9 @@ use super::{
     traffic::Traffic,
 };
 
+/// Bytes of a body that there is room for before they are there.
+const LIKELY: usize = 64 * 1024;
+
 /// A response whose body was not read.
 #[derive(Debug)]
 pub(crate) struct Response {
@@ -91,7 +94,7 @@ impl Response {
         if length > most as u64 {
             return Err(CallError::TooLarge(most));
         }
-        let mut body = Vec::new();
+        let mut body = Vec::with_capacity(usize::try_from(length).unwrap_or(most).min(LIKELY));
         while let Some(chunk) = self.chunk().await? {
             if body.len() + chunk.len() > most {
                 return Err(CallError::TooLarge(most));
