@@ -77,6 +77,11 @@ impl InFlight {
         }
     }
 
+    /// Returns `true` if every request is answered.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.ids().is_empty()
+    }
+
     /// Forgets a request.
     pub(crate) fn forget(&self, id: &RequestId) {
         self.ids().remove(id);

@@ -58,7 +58,7 @@ impl Endpoint {
     ) -> Self {
         let cluster = others.as_ref().map(|others| others.cluster.clone());
         let room = SessionRoom::new(config);
-        let sessions = Arc::new(OwnedSessions::new(room, config.session_idle, cluster));
+        let sessions = OwnedSessions::new(room, config.session_idle, cluster);
         // Host, Origin and the body's length are checked before `rmcp` sees the request.
         let settings = StreamableHttpServerConfig::default()
             .disable_allowed_hosts()

@@ -6,7 +6,7 @@
 use std::{
     cell::Cell,
     collections::HashMap,
-    sync::{Arc, Mutex, PoisonError},
+    sync::{Arc, Mutex, PoisonError, Weak},
     time::Duration,
 };
 
@@ -24,6 +24,7 @@ use rmcp::{
     },
 };
 
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use crate::{
@@ -32,6 +33,9 @@ use crate::{
     resumption::{Events, RETRY, Resumptions, Work, answers},
     session_room::{SessionPlace, SessionRoom},
 };
+
+/// Longest time between two looks for sessions that nobody uses.
+const LONGEST_LOOK: Duration = Duration::from_secs(5);
 
 /// To whom a session belongs: subject, client and endpoint of its principal.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -179,6 +183,8 @@ struct Known {
     in_flight: InFlight,
     /// Agreed on in its `initialize`.
     revision: Option<Revision>,
+    /// Time of its client's last message or stream.
+    used: Instant,
     _place: SessionPlace,
 }
 
@@ -200,12 +206,30 @@ pub(crate) enum SessionsError {
 }
 
 impl OwnedSessions {
-    pub(crate) fn new(room: Arc<SessionRoom>, idle: Duration, cluster: Option<Arc<Cluster>>) -> Self {
+    pub(crate) fn new(room: Arc<SessionRoom>, idle: Duration, cluster: Option<Arc<Cluster>>) -> Arc<Self> {
         let mut inner = LocalSessionManager::default();
-        inner.session_config.keep_alive = Some(idle);
+        // `rmcp` counts messages, and ends a session while one of its calls goes on: see `end_idle`.
+        inner.session_config.keep_alive = None;
         inner.session_config.sse_retry = Some(RETRY);
-        let (known, waiting) = (Mutex::default(), Waiting::default());
-        Self { inner: Arc::new(inner), room, cluster, known, waiting, resumptions: Resumptions::new() }
+        let (known, waiting, resumptions) = (Mutex::default(), Waiting::default(), Resumptions::new());
+        let sessions = Arc::new(Self { inner: Arc::new(inner), room, cluster, known, waiting, resumptions });
+        tokio::spawn(end_idle(Arc::downgrade(&sessions), idle));
+        sessions
+    }
+
+    /// Notes a use of a session by its client.
+    fn touch(&self, id: &SessionId) {
+        if let Some(known) = self.known().get_mut(id) {
+            known.used = Instant::now();
+        }
+    }
+
+    /// The sessions that nobody has used for `idle`. One with an open request is in use.
+    fn unused(&self, idle: Duration) -> Vec<SessionId> {
+        let now = Instant::now();
+        let mut known = self.known();
+        known.values_mut().filter(|known| !known.in_flight.is_empty()).for_each(|known| known.used = now);
+        known.iter().filter(|(_, known)| now - known.used >= idle).map(|(id, _)| id.clone()).collect()
     }
 
     fn known(&self) -> std::sync::MutexGuard<'_, HashMap<SessionId, Known>> {
@@ -266,7 +290,7 @@ impl SessionManager for OwnedSessions {
         let id = self.cluster.as_ref().map_or_else(|| own.clone(), |cluster| cluster.seal(&own).into());
         let in_flight = InFlight::default();
         let transport = Tracked { inner: transport, in_flight: in_flight.clone() };
-        let known = Known { owner, in_flight, revision: None, _place: place };
+        let known = Known { owner, in_flight, revision: None, used: Instant::now(), _place: place };
         self.known().insert(id.clone(), known);
         Ok((id, transport))
     }
@@ -307,6 +331,7 @@ impl SessionManager for OwnedSessions {
         id: &SessionId,
         message: ClientJsonRpcMessage,
     ) -> Result<impl Stream<Item = ServerSseMessage> + Send + Sync + 'static, SessionsError> {
+        self.touch(id);
         let JsonRpcMessage::Request(request) = &message else {
             return Ok(freed(self.inner.create_stream(&own(id), message).await?));
         };
@@ -346,6 +371,7 @@ impl SessionManager for OwnedSessions {
         id: &SessionId,
         message: ClientJsonRpcMessage,
     ) -> Result<(), SessionsError> {
+        self.touch(id);
         if let JsonRpcMessage::Notification(notification) = &message
             && let ClientNotification::CancelledNotification(cancelled) = &notification.notification
             && let Some(request) = &cancelled.params.request_id
@@ -363,6 +389,7 @@ impl SessionManager for OwnedSessions {
         &self,
         id: &SessionId,
     ) -> Result<impl Stream<Item = ServerSseMessage> + Send + Sync + 'static, SessionsError> {
+        self.touch(id);
         let primes = self.primes(id);
         let retry = self.inner.session_config.sse_retry.filter(|_| primes);
         let priming = stream::iter(retry.map(|retry| ServerSseMessage::priming("0", retry)));
@@ -375,6 +402,7 @@ impl SessionManager for OwnedSessions {
         id: &SessionId,
         last_event_id: String,
     ) -> Result<impl Stream<Item = ServerSseMessage> + Send + Sync + 'static, SessionsError> {
+        self.touch(id);
         let primes = self.primes(id);
         match self.inner.resume(&own(id), last_event_id.clone()).await {
             Ok(stream) => Ok(self.resumptions.again(id, &last_event_id, freed(events(stream, primes)))),
@@ -382,6 +410,17 @@ impl SessionManager for OwnedSessions {
                 Some(answer) => Ok(freed(stream::iter([answer]))),
                 None => Err(error.into()),
             },
+        }
+    }
+}
+
+/// Ends sessions that nobody uses, for as long as there is a server.
+async fn end_idle(sessions: Weak<OwnedSessions>, idle: Duration) {
+    loop {
+        tokio::time::sleep((idle / 8).min(LONGEST_LOOK)).await;
+        let Some(sessions) = sessions.upgrade() else { return };
+        for id in sessions.unused(idle) {
+            let _ = sessions.close_session(&id).await;
         }
     }
 }

@@ -79,6 +79,27 @@ async fn a_session_that_nobody_uses_ends_and_gives_its_place_back() {
     }
 }
 
+#[tokio::test]
+async fn a_session_with_an_open_call_is_in_use_until_the_call_ends() {
+    let rig = start(json!({"sessionIdle": "1s"})).await;
+    let busy = rig.open("x").await;
+    let call = tokio::spawn(rig.in_session(&busy, "tools/call", json!({"name": "app:wait"})).send());
+    rig.tools.started.notified().await;
+    // Each of them is used for the last time after the call was made.
+    for _ in 0..2 {
+        rig.open("x").await;
+        let deadline = std::time::Instant::now() + PATIENCE;
+        while rig.occupancy.now().sessions > 1 {
+            assert!(std::time::Instant::now() < deadline, "an unused session goes on");
+            tokio::time::sleep(std::time::Duration::from_millis(100)).await;
+        }
+    }
+    rig.tools.go_on.notify_one();
+    let answer = call.await.unwrap().unwrap();
+    assert_eq!(answer.status(), 200);
+    assert!(answer.text().await.unwrap().contains("done"));
+}
+
 /// Takes its time with one caller, until the other side of `asked` has heard and told it to go on.
 struct Slow {
     asked: Arc<Notify>,
