@@ -4,6 +4,7 @@
 //! that a page on the web cannot reach it through a name of its own (DNS rebinding).
 
 mod config;
+mod connections;
 mod guard;
 mod server;
 

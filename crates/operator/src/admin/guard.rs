@@ -14,6 +14,8 @@ use maud::html;
 use secrecy::{ExposeSecret as _, SecretString};
 use sha2::{Digest as _, Sha256};
 
+use super::connections::Trusted;
+
 /// Checks of every request.
 #[derive(Clone)]
 pub(crate) struct Guard {
@@ -36,6 +38,12 @@ pub(crate) async fn check(State(guard): State<Guard>, request: Request, next: Ne
             refusal(StatusCode::UNAUTHORIZED, "Sign in", "show `admin.token`", request.headers());
         response.headers_mut().insert(header::WWW_AUTHENTICATE, realm);
         return response;
+    }
+    if guard.token.is_some()
+        && request.uri().path() != "/healthz"
+        && let Some(trusted) = request.extensions().get::<Trusted>()
+    {
+        trusted.set();
     }
     next.run(request).await
 }

@@ -24,7 +24,11 @@ use tokio_io_timeout::TimeoutStream;
 use tokio_util::sync::CancellationToken;
 use tower::ServiceExt as _;
 
-use super::{config::AdminConfig, guard};
+use super::{
+    config::AdminConfig,
+    connections::{Connections, MOST_CONNECTIONS, Trusted},
+    guard,
+};
 
 /// The listener could not be opened.
 #[derive(Debug, thiserror::Error)]
@@ -120,9 +124,6 @@ impl Admin {
     }
 }
 
-/// Connections at the same time. More are closed at once: whoever reaches the listener, token or not, must not use up the
-/// descriptors that clients need.
-const MOST_CONNECTIONS: usize = 256;
 /// Longest time that a connection may be idle, take to send the headers of a request, or take nothing of an answer.
 const WAIT: Duration = Duration::from_secs(75);
 /// Bytes that a connection may have read of a head before it reads on: a head has less than twice as many.
@@ -131,29 +132,33 @@ const MOST_BUFFERED: usize = 64 * 1024;
 async fn serve(listener: TcpListener, routes: Router, stop: CancellationToken) {
     let mut http = http1::Builder::new();
     http.timer(TokioTimer::new()).header_read_timeout(WAIT).max_buf_size(MOST_BUFFERED);
-    let mut connections = JoinSet::new();
+    let (mut tasks, mut connections) = (JoinSet::new(), Connections::default());
     loop {
         let accepted = tokio::select! {
             accepted = listener.accept() => accepted,
-            Some(_) = connections.join_next() => continue,
+            Some(_) = tasks.join_next() => continue,
             // Streams that follow live never end by themselves: whoever watches is cut off.
             () = stop.cancelled() => return,
         };
         match accepted {
-            Ok(_) if connections.len() >= MOST_CONNECTIONS => {
+            Ok(_) if !connections.make_room() => {
                 tracing::warn!(
                     most = MOST_CONNECTIONS,
                     "the admin listener has too many connections; one was closed"
                 );
             }
             Ok((socket, _)) => {
-                let routes = routes.clone();
+                let (routes, trusted) = (routes.clone(), Trusted::default());
+                let mark = trusted.clone();
                 let service = service_fn(move |request: Request<Incoming>| {
-                    routes.clone().oneshot(request.map(Body::new))
+                    let mut request = request.map(Body::new);
+                    request.extensions_mut().insert(mark.clone());
+                    routes.clone().oneshot(request)
                 });
                 let mut socket = TimeoutStream::new(socket);
                 socket.set_write_timeout(Some(WAIT));
-                connections.spawn(http.serve_connection(TokioIo::new(Box::pin(socket)), service));
+                let task = tasks.spawn(http.serve_connection(TokioIo::new(Box::pin(socket)), service));
+                connections.add(task, trusted);
             }
             Err(error) => {
                 // Out of file descriptors, most likely: let connections end before the next try.
@@ -217,17 +222,44 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn connections_beyond_the_most_are_closed_and_there_is_room_again_when_others_end() {
+    async fn strangers_with_all_connections_keep_nobody_out_and_close_none_that_has_shown_the_token() {
+        let config =
+            AdminConfig { port: 0, token: Some("a-long-enough-secret".into()), ..AdminConfig::default() };
+        let stop = CancellationToken::new();
+        let admin = Admin::new(config, Registry::new(ToolNames::default())).metrics(|| "answer 42\n".into());
+        let address = admin.start(stop.clone()).await.unwrap();
+        async fn ask(stream: &mut TcpStream) -> String {
+            let request = "GET /metrics HTTP/1.1\r\nhost: localhost\r\nauthorization: Bearer a-long-enough-secret\r\n\r\n";
+            stream.write_all(request.as_bytes()).await.unwrap();
+            let (mut text, mut buffer) = (String::new(), [0; 1024]);
+            while !text.ends_with("answer 42\n") {
+                let read = stream.read(&mut buffer).await.unwrap();
+                assert!(read > 0, "{text}");
+                text.push_str(std::str::from_utf8(&buffer[..read]).unwrap());
+            }
+            text
+        }
+        let mut operator = TcpStream::connect(address).await.unwrap();
+        ask(&mut operator).await;
+        let mut open = Vec::new();
+        for _ in 0..2 * MOST_CONNECTIONS {
+            open.push(TcpStream::connect(address).await.unwrap());
+        }
+        ask(&mut operator).await;
+        ask(&mut TcpStream::connect(address).await.unwrap()).await;
+        // The oldest of the others was closed.
+        let closed = open[0].read(&mut [0; 1]).await;
+        assert!(matches!(closed, Ok(0) | Err(_)), "{closed:?}");
+    }
+
+    #[tokio::test]
+    async fn there_is_room_again_when_connections_end() {
         let (address, _stop) = started().await;
         let mut open = Vec::new();
         for _ in 0..MOST_CONNECTIONS {
             open.push(TcpStream::connect(address).await.unwrap());
         }
-        let mut more = TcpStream::connect(address).await.unwrap();
-        let closed = more.read(&mut [0; 1]).await;
-        assert!(matches!(closed, Ok(0) | Err(_)), "{closed:?}");
-        let mut first = open.remove(0);
-        assert!(asked(&mut first).await.contains("answer 42"), "those that came before are served");
+        assert!(asked(open.last_mut().unwrap()).await.contains("answer 42"));
         drop(open);
         let again = async {
             loop {
