@@ -7,7 +7,7 @@ use rmcp::{
     ErrorData,
     model::{CallToolResult, ContentBlock, ServerResult},
 };
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use crate::redactor::Redactor;
 
@@ -124,16 +124,34 @@ impl Redactor {
             }
             Value::Array(items) => take(left, 0) && items.iter_mut().all(|item| self.value(kind, item, left)),
             Value::Object(fields) => {
-                take(left, 0)
+                let fits = take(left, 0)
                     && fields.iter_mut().all(|(name, value)| {
                         take(left, name.len()) && {
                             let kind =
                                 if value.is_string() || value.is_array() { Text::of(name) } else { kind };
                             self.value(kind, value, left)
                         }
-                    })
+                    });
+                if fits {
+                    self.names(fields);
+                }
+                fits
             }
             _ => take(left, 0),
+        }
+    }
+}
+
+impl Redactor {
+    /// Redacts the names of fields.
+    fn names(&self, fields: &mut Map<String, Value>) {
+        let redacted: Vec<String> = fields.keys().map(|name| self.text(name, MOST_TEXT)).collect();
+        if !fields.keys().eq(redacted.iter()) {
+            *fields = redacted
+                .into_iter()
+                .zip(std::mem::take(fields))
+                .map(|(name, (_, value))| (name, value))
+                .collect();
         }
     }
 }
@@ -191,6 +209,15 @@ mod tests {
         assert_eq!(redacted(&"n".repeat(30_000)), "");
         assert_eq!(redacted(&format!("{} api_key", "n".repeat(30_000))), MASK);
         assert_eq!(redacted("DB_PASSWORD"), MASK);
+    }
+
+    #[test]
+    fn a_credential_is_taken_out_of_names_as_well() {
+        let redactor = Redactor::new([gatewright_core::Secret::new("header-value-1")], []);
+        let mut data = json!({"b": 1, "header-value-1": {"x header-value-1": [1]}, "a": 2});
+        assert!(redactor.value(Text::Plain, &mut data, &mut { MOST_TEXT }));
+        let names = format!("{{\"b\":1,\"{MASK}\":{{\"x {MASK}\":[1]}},\"a\":2}}");
+        assert_eq!(data.to_string(), names);
     }
 
     #[test]
