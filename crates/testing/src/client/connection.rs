@@ -72,7 +72,10 @@ impl Receiver {
                 Incoming::NotJson(text) => {
                     let logs = &self.recorder.logs;
                     logs.add_own(LogLevel::Error, format!("the server sent text that is no JSON: {text}"));
-                    lock(&self.recorder.not_json).push(text);
+                    let bytes = text.len();
+                    if !lock(&self.recorder.not_json).push(text, bytes) {
+                        self.recorder.note_full();
+                    }
                 }
                 Incoming::Violation(violation) => self.recorder.shapes.add(violation),
                 Incoming::NoResponse(id, reason) => {
@@ -95,18 +98,20 @@ impl Receiver {
             }
             (Some(method), None) => {
                 let params = message["params"].clone();
-                if method == "notifications/message" {
-                    self.recorder.logs.add_server(&params);
-                }
+                let is_logged = method != "notifications/message" || self.recorder.logs.add_server(&params);
                 let notification = Notification { method, params, timestamp: SystemTime::now() };
-                self.recorder.notifications.push(notification);
+                if !self.recorder.notifications.push(notification) || !is_logged {
+                    self.recorder.note_full();
+                }
             }
             (None, id) => self.response(&id.unwrap_or(Value::Null), message),
         }
     }
 
     fn request(&self, request: RpcRequest) {
-        self.recorder.requests.push(request.clone());
+        if !self.recorder.requests.push(request.clone()) {
+            self.recorder.note_full();
+        }
         let (transport, handlers) = (self.transport.clone(), lock(&self.recorder.handlers).clone());
         tokio::spawn(async move {
             let RpcRequest { id, method, params } = request;

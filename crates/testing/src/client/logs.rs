@@ -4,6 +4,7 @@ use std::{sync::Mutex, time::SystemTime};
 
 use serde_json::Value;
 
+use super::kept::{Kept, bytes_of};
 use crate::{
     base::lock,
     matchers::{AsSubject, Recorded, Subject},
@@ -53,16 +54,20 @@ recorded!([LogEntry], Vec<LogEntry>);
 /// The logger of the client's own entries.
 const CLIENT: &str = "client";
 
-/// The log messages of one client.
+fn own(level: LogLevel, message: String) -> LogEntry {
+    LogEntry { level, message, logger: Some(CLIENT.to_owned()), timestamp: SystemTime::now() }
+}
+
+/// The log messages of one client, up to 32 MiB.
 #[derive(Debug, Default)]
 pub struct Logs {
-    entries: Mutex<Vec<LogEntry>>,
+    entries: Mutex<Kept<LogEntry>>,
 }
 
 impl Logs {
     /// All messages, oldest first.
     pub fn all(&self) -> Vec<LogEntry> {
-        lock(&self.entries).clone()
+        lock(&self.entries).to_vec()
     }
 
     /// Messages of exactly this level.
@@ -89,17 +94,24 @@ impl Logs {
     }
 
     pub(super) fn add_own(&self, level: LogLevel, message: String) {
-        let logger = Some(CLIENT.to_owned());
-        lock(&self.entries).push(LogEntry { level, message, logger, timestamp: SystemTime::now() });
+        let bytes = message.len();
+        lock(&self.entries).push(own(level, message), bytes);
     }
 
-    pub(super) fn add_server(&self, params: &Value) {
+    /// Adds an entry of the client's own that must not be missing.
+    pub(super) fn add_last(&self, message: &str) {
+        lock(&self.entries).push_always(own(LogLevel::Error, message.to_owned()));
+    }
+
+    /// Returns `false` if there is no room for it.
+    pub(super) fn add_server(&self, params: &Value) -> bool {
         let level = serde_json::from_value(params["level"].clone()).unwrap_or(LogLevel::Info);
         let message = match &params["data"] {
             Value::String(text) => text.clone(),
             other => other.to_string(),
         };
         let logger = params["logger"].as_str().map(str::to_owned);
-        lock(&self.entries).push(LogEntry { level, message, logger, timestamp: SystemTime::now() });
+        let bytes = bytes_of(params);
+        lock(&self.entries).push(LogEntry { level, message, logger, timestamp: SystemTime::now() }, bytes)
     }
 }

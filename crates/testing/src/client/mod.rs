@@ -9,6 +9,7 @@ mod engine;
 mod handlers;
 mod initialize;
 mod interceptors;
+mod kept;
 mod logs;
 mod mcp;
 pub mod mock_response;

@@ -5,15 +5,16 @@ use std::{sync::Mutex, time::Duration};
 use serde_json::Value;
 use tokio::sync::watch;
 
+use super::kept::{Kept, bytes_of};
 use crate::{
     base::lock,
     protocol::{ClientError, Notification},
 };
 
-/// The notifications one client received.
+/// The notifications one client received, up to 32 MiB.
 #[derive(Debug)]
 pub struct Notifications {
-    entries: Mutex<Vec<Notification>>,
+    entries: Mutex<Kept<Notification>>,
     count: watch::Sender<usize>,
 }
 
@@ -26,12 +27,12 @@ impl Default for Notifications {
 impl Notifications {
     /// All notifications, oldest first.
     pub fn all(&self) -> Vec<Notification> {
-        lock(&self.entries).clone()
+        lock(&self.entries).to_vec()
     }
 
     /// Notifications of one method.
     pub fn of(&self, method: &str) -> Vec<Notification> {
-        self.all().into_iter().filter(|one| one.method == method).collect()
+        lock(&self.entries).iter().filter(|one| one.method == method).cloned().collect()
     }
 
     /// Progress notifications with this token.
@@ -55,9 +56,9 @@ impl Notifications {
         let enough = async {
             loop {
                 changed.borrow_and_update();
-                let found = self.of(method);
-                if found.len() >= count || changed.changed().await.is_err() {
-                    return found;
+                let found = lock(&self.entries).iter().filter(|one| one.method == method).count();
+                if found >= count || changed.changed().await.is_err() {
+                    return self.of(method);
                 }
             }
         };
@@ -78,13 +79,15 @@ impl Notifications {
     /// Waits for the first notification from index `start` on for which `wanted` returns true.
     pub(super) async fn wait_until(
         &self,
-        start: usize,
+        mut start: usize,
         wanted: impl Fn(&Notification) -> bool,
     ) -> Notification {
         let mut changed = self.count.subscribe();
         loop {
             changed.borrow_and_update();
-            if let Some(one) = self.since(start).into_iter().find(|one| wanted(one)) {
+            let new = self.since(start);
+            start += new.len();
+            if let Some(one) = new.into_iter().find(|one| wanted(one)) {
                 return one;
             }
             if changed.changed().await.is_err() {
@@ -98,9 +101,12 @@ impl Notifications {
         lock(&self.entries).clear();
     }
 
-    pub(super) fn push(&self, notification: Notification) {
-        lock(&self.entries).push(notification);
+    /// Returns `false` if there is no room for it.
+    pub(super) fn push(&self, notification: Notification) -> bool {
+        let bytes = bytes_of(&notification.params) + notification.method.len();
+        let is_kept = lock(&self.entries).push(notification, bytes);
         self.count.send_modify(|count| *count += 1);
+        is_kept
     }
 
     pub(super) fn len(&self) -> usize {

@@ -1,9 +1,14 @@
 //! Everything the server sent on its own, in memory, and the handlers that answer its requests. Cassettes are recorded in
 //! `transport/recording.rs`.
 
-use std::sync::Mutex;
+use std::sync::{
+    Mutex,
+    atomic::{AtomicBool, Ordering},
+};
 
-use super::{handlers::Handlers, logs::Logs, notifications::Notifications, server_requests::ServerRequests};
+use super::{
+    handlers::Handlers, kept::Kept, logs::Logs, notifications::Notifications, server_requests::ServerRequests,
+};
 use crate::{
     base::{lock, text::shorten},
     protocol::{Notification, RpcRequest},
@@ -20,9 +25,11 @@ pub(super) struct Recorder {
     /// Requests of the server.
     pub(super) requests: ServerRequests,
     /// Incoming text that was not JSON.
-    pub(super) not_json: Mutex<Vec<String>>,
+    pub(super) not_json: Mutex<Kept<String>>,
     pub(super) handlers: Mutex<Handlers>,
     pub(super) shapes: Checker,
+    /// The server has sent more than is kept, which is in the log once.
+    pub(super) is_full: AtomicBool,
 }
 
 /// A moment in the record: what came before is not of a later call.
@@ -40,6 +47,14 @@ impl Recorder {
     /// Notifications and requests of the server since a moment.
     pub(super) fn since(&self, mark: Mark) -> (Vec<Notification>, Vec<RpcRequest>) {
         (self.notifications.since(mark.notifications), self.requests.since(mark.requests))
+    }
+
+    /// Notes that the server has sent more than is kept.
+    pub(super) fn note_full(&self) {
+        if !self.is_full.swap(true, Ordering::Relaxed) {
+            self.logs
+                .add_last("the server sent more than 32 MiB on its own; what came later is not recorded");
+        }
     }
 
     /// A likely reason for a missing response; empty, or text to append to an error.

@@ -4,15 +4,16 @@ use std::{sync::Mutex, time::Duration};
 
 use tokio::sync::watch;
 
+use super::kept::{Kept, bytes_of};
 use crate::{
     base::lock,
     protocol::{ClientError, RpcRequest},
 };
 
-/// The requests that one client received.
+/// The requests that one client received, up to 32 MiB.
 #[derive(Debug)]
 pub(super) struct ServerRequests {
-    all: Mutex<Vec<RpcRequest>>,
+    all: Mutex<Kept<RpcRequest>>,
     count: watch::Sender<usize>,
 }
 
@@ -25,7 +26,7 @@ impl Default for ServerRequests {
 impl ServerRequests {
     /// All requests, oldest first.
     pub(super) fn all(&self) -> Vec<RpcRequest> {
-        lock(&self.all).clone()
+        lock(&self.all).to_vec()
     }
 
     pub(super) fn len(&self) -> usize {
@@ -36,9 +37,12 @@ impl ServerRequests {
         lock(&self.all).get(start..).map(<[_]>::to_vec).unwrap_or_default()
     }
 
-    pub(super) fn push(&self, request: RpcRequest) {
-        lock(&self.all).push(request);
+    /// Returns `false` if there is no room for it.
+    pub(super) fn push(&self, request: RpcRequest) -> bool {
+        let bytes = bytes_of(&request.params) + request.method.len();
+        let is_kept = lock(&self.all).push(request, bytes);
         self.count.send_modify(|count| *count += 1);
+        is_kept
     }
 
     /// Removes all requests.

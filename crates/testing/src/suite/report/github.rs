@@ -18,6 +18,15 @@ pub(super) fn annotation(suite: &str, file: &str, test: &TestReport) -> String {
     format!("::error file={},line={line},title={title}::{}\n", property(file), data(&shorten(why, LONGEST)))
 }
 
+/// The text with a mark before each line that the runner would take for a command: much of it is text of the server.
+pub(super) fn without_commands(text: &str) -> String {
+    let is_command = |line: &str| line.trim_start().starts_with("::") || line.contains("##[");
+    text.split_inclusive('\n')
+        .flat_map(|line| [if is_command(line) { "| " } else { "" }, line])
+        .collect::<String>()
+        .replace("##[", "## [")
+}
+
 fn data(text: &str) -> String {
     printable_lines(text).replace('%', "%25").replace('\r', "%0D").replace('\n', "%0A")
 }

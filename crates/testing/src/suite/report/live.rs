@@ -68,7 +68,11 @@ impl Live {
             LiveFormat::Github => github::annotation(name, file, test),
             LiveFormat::Readable { .. } | LiveFormat::Tap => String::new(),
         };
-        format!("{}{annotation}", style.test(&prefix, &self.told_once(file, test)))
+        let text = style.test(&prefix, &self.told_once(file, test));
+        match self.format {
+            LiveFormat::Github => github::without_commands(&text) + &annotation,
+            LiveFormat::Readable { .. } | LiveFormat::Tap => text,
+        }
     }
 
     /// The test, whose failure is only named if the last one that failed did for the same reason: a server that does not start fails
