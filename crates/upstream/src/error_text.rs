@@ -2,10 +2,12 @@
 //!
 //! Paths and stack traces are left to `codecall.sanitization`, which also covers the apps in this process.
 
-use gatewright_core::{CredentialPatterns, MASK, URL_ELICITATION_REQUIRED, bulk, is_web_address, off_thread};
+use gatewright_core::{
+    CredentialPatterns, MASK, URL_ELICITATION_REQUIRED, bulk, bulk_of, is_web_address, off_thread,
+};
 use rmcp::{
     ErrorData,
-    model::{CallToolResult, ContentBlock, ServerResult},
+    model::{CallToolResult, ContentBlock, DetailedTask, ErrorCode, ServerResult, TaskPayload},
 };
 use serde_json::{Map, Value, json};
 
@@ -61,17 +63,82 @@ impl Redactor {
                 let redactor = self.clone();
                 ServerResult::CallToolResult(off_thread(bytes, move || redactor.failed(result)).await)
             }
+            ServerResult::GetTaskResult(mut result) => {
+                let bytes = match &result.task.payload {
+                    TaskPayload::Completed { result } => bulk_of(result),
+                    TaskPayload::Failed { error } => bulk_of(error),
+                    _ => 0,
+                };
+                let redactor = self.clone();
+                let message = result.task.task.status_message.as_ref().map_or(0, String::len);
+                let redacted = off_thread(bytes.saturating_add(message), move || {
+                    redactor.task(&mut result.task);
+                    result
+                });
+                ServerResult::GetTaskResult(redacted.await)
+            }
             result => result,
+        }
+    }
+
+    /// The status of a task, whose error, failed result and message are texts of an error.
+    fn task(&self, task: &mut DetailedTask) {
+        if let Some(message) = &mut task.task.status_message {
+            *message = self.text(message, MOST_MESSAGE);
+        }
+        match &mut task.payload {
+            TaskPayload::Failed { error } => {
+                let mut value = Value::Object(std::mem::take(error));
+                let known: Result<ErrorData, _> = serde_json::from_value(value.clone());
+                value = match known {
+                    Ok(known) => json!(self.redacted(known)),
+                    Err(_) => json!({"code": ErrorCode::INTERNAL_ERROR, "message": "the task failed"}),
+                };
+                if let Value::Object(fields) = value {
+                    *error = fields;
+                }
+            }
+            TaskPayload::Completed { result } if result.get("isError") == Some(&Value::Bool(true)) => {
+                let known = serde_json::from_value(Value::Object(std::mem::take(result)));
+                let redacted = match known {
+                    Ok(known) => self.failed(known),
+                    Err(_) => CallToolResult::error(vec![ContentBlock::text("the tool failed")]),
+                };
+                if let Value::Object(fields) = json!(redacted) {
+                    *result = fields;
+                }
+            }
+            _ => {}
         }
     }
 
     fn failed(&self, mut result: CallToolResult) -> CallToolResult {
         let mut left = MOST_TEXT;
-        for block in &mut result.content {
-            if let ContentBlock::Text(text) = block {
+        result.content.retain_mut(|block| match block {
+            ContentBlock::Text(text) => {
                 let shown = self.text(&text.text, left);
                 left = left.saturating_sub(text.text.len());
                 text.text = shown;
+                true
+            }
+            ContentBlock::Image(_) | ContentBlock::Audio(_) => true,
+            // Addresses, names and texts of resources, and whatever comes to be.
+            _ => {
+                let mut value = json!(block);
+                let redacted = self.value(Text::Plain, &mut value, &mut left).then_some(value);
+                match redacted.and_then(|value| serde_json::from_value(value).ok()) {
+                    Some(redacted) => *block = redacted,
+                    None => return false,
+                }
+                true
+            }
+        });
+        if let Some(meta) = result.meta.as_mut().filter(|meta| !meta.is_empty()) {
+            let mut value = Value::Object(std::mem::take(&mut meta.0));
+            if self.value(Text::Plain, &mut value, &mut left)
+                && let Value::Object(fields) = value
+            {
+                meta.0 = fields;
             }
         }
         // A failed call owes no structured content: the output schema is about results.
@@ -218,6 +285,35 @@ mod tests {
         assert!(redactor.value(Text::Plain, &mut data, &mut { MOST_TEXT }));
         let names = format!("{{\"b\":1,\"{MASK}\":{{\"x {MASK}\":[1]}},\"a\":2}}");
         assert_eq!(data.to_string(), names);
+    }
+
+    #[test]
+    fn a_task_that_failed_and_a_failed_result_have_no_credentials_wherever_they_stand() {
+        let redactor = Redactor::new([gatewright_core::Secret::new("header-value-1")], []);
+        let task = |more: Value| {
+            let mut task = json!({"taskId": "t", "createdAt": "2026-01-01T00:00:00Z", "lastUpdatedAt": "2026-01-01T00:00:00Z",
+                                  "ttlMs": null, "statusMessage": "with header-value-1"});
+            task.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+            let mut task: DetailedTask = serde_json::from_value(task).unwrap();
+            redactor.task(&mut task);
+            json!(task)
+        };
+        let error = json!({"code": -32603, "message": "header-value-1", "data": {"a": "header-value-1"}});
+        let link = json!({"type": "resource_link", "uri": "x://header-value-1", "name": "header-value-1"});
+        let inside = json!({"type": "resource", "resource": {"uri": "x://a", "text": "header-value-1"}});
+        let failed = json!({"isError": true, "content": [{"type": "text", "text": "header-value-1"}, link, inside],
+                            "_meta": {"a": "header-value-1"}});
+        for (more, kept) in [
+            (json!({"status": "failed", "error": error}), 2),
+            (json!({"status": "completed", "result": failed}), 5),
+            (json!({"status": "cancelled"}), 0),
+        ] {
+            let text = task(more).to_string();
+            assert!(!text.contains("header-value-1"), "{text}");
+            assert_eq!(text.matches(MASK).count(), kept + 1, "{text}");
+        }
+        let fine = json!({"status": "completed", "result": {"content": [{"type": "text", "text": "header-value-1"}]}});
+        assert!(task(fine).to_string().contains("header-value-1"), "what a tool returns is its data");
     }
 
     #[test]

@@ -8,7 +8,7 @@ use rmcp::{
         CallToolRequestParams, CallToolResponse, CancelTaskParams, CompleteRequestParams, CompleteResult,
         CompletionInfo, ErrorCode, GetPromptRequestParams, GetPromptResponse, GetTaskParams, GetTaskResult,
         JsonObject, LoggingLevel, ReadResourceRequestParams, ReadResourceResponse, Reference,
-        ServerCapabilities, UpdateTaskParams,
+        ServerCapabilities, TaskPayload, UpdateTaskParams,
     },
     service::RequestContext,
 };
@@ -19,7 +19,7 @@ use super::{
 };
 use crate::{
     AppEntry, AppFuture, AppOptions, PolicyObject, PolicyResource, RequestObject, ToolEntry,
-    questions::{Answers, Asking},
+    questions::{Answers, Asking, CannotAsk, MOST_QUESTIONS, can_answer},
 };
 
 /// A tool that its caller may call.
@@ -396,7 +396,18 @@ impl Permitted<TaskItem> {
         request: RequestContext<RoleServer>,
     ) -> Result<GetTaskResult, ErrorData> {
         params.task_id.clone_from(&self.local);
-        self.owner.app.get_task(params, self.permit.context(Cleared::with_its_call(), request)).await
+        let has = request.client_capabilities().unwrap_or_default();
+        let context = self.permit.context(Cleared::with_its_call(), request);
+        let result = self.owner.app.get_task(params, context).await?;
+        // What a task asks is asked as what a call asks.
+        if let TaskPayload::InputRequired { input_requests } = &result.task.payload {
+            match input_requests.len() > MOST_QUESTIONS {
+                true => Err(CannotAsk::TooMany),
+                false => can_answer(input_requests, &has),
+            }
+            .map_err(CannotAsk::into_error)?;
+        }
+        Ok(result)
     }
 
     pub(crate) async fn update(
