@@ -1,6 +1,13 @@
 //! Tests of the Redis store beyond the contract of all stores.
 
-use std::{collections::BTreeSet, sync::Arc, time::Duration};
+use std::{
+    collections::BTreeSet,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
+};
 
 use gatewright_auth::{
     AuthConfig, ManualClock, SystemEntropy, open_store,
@@ -8,6 +15,10 @@ use gatewright_auth::{
 };
 use secrecy::SecretString;
 use serde_json::json;
+use tokio::{
+    io::{AsyncReadExt as _, AsyncWriteExt as _},
+    net::{TcpListener, TcpStream},
+};
 
 use crate::support::{redis_server::RedisServer, site::Site};
 
@@ -227,4 +238,54 @@ async fn d12_a_code_is_worth_nothing_once_its_user_was_revoked() {
     assert_eq!(keys(&server).iter().filter(|key| key.contains("family")).count(), 0, "nothing came of it");
     site.clock.advance(Duration::from_secs(1));
     site.tokens().await;
+}
+
+/// Passes everything on to the server on `port`, but for one answer whenever `garbles` is set: what it sends instead is no Redis protocol.
+async fn proxy(port: u16, garbles: Arc<AtomicBool>) -> u16 {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let own = listener.local_addr().unwrap().port();
+    tokio::spawn(async move {
+        while let Ok((client, _)) = listener.accept().await {
+            let garbles = garbles.clone();
+            tokio::spawn(async move {
+                let server = TcpStream::connect(("127.0.0.1", port)).await.unwrap();
+                let (mut from_client, mut to_client) = client.into_split();
+                let (mut from_server, mut to_server) = server.into_split();
+                tokio::spawn(async move { tokio::io::copy(&mut from_client, &mut to_server).await });
+                let mut answer = vec![0; 64 * 1024];
+                while let Ok(read @ 1..) = from_server.read(&mut answer).await {
+                    let sent = match garbles.swap(false, Ordering::SeqCst) {
+                        true => b"HTTP/1.1 502 Bad Gateway\r\n\r\n<html>",
+                        false => &answer[..read],
+                    };
+                    if to_client.write_all(sent).await.is_err() {
+                        return;
+                    }
+                }
+            });
+        }
+    });
+    own
+}
+
+#[tokio::test]
+async fn a_connection_over_which_something_else_than_redis_answered_is_made_anew() {
+    let server = RedisServer::start();
+    let garbles = Arc::new(AtomicBool::new(false));
+    let mut endpoint = server.endpoint("gw:");
+    endpoint.port = proxy(endpoint.port, garbles.clone()).await;
+    let store = RedisStore::connect(&endpoint).await.unwrap();
+    let store: &dyn Store = &store;
+    let key = Key::secret("pending", "id");
+    store.put(&key, b"p", LIFE.code).await.unwrap();
+    garbles.store(true, Ordering::SeqCst);
+    assert!(store.get_many(std::slice::from_ref(&key)).await.is_err());
+    let began = std::time::Instant::now();
+    loop {
+        match store.get_many(std::slice::from_ref(&key)).await {
+            Ok(found) => break assert_eq!(found, [Some(b"p".to_vec())]),
+            Err(error) => assert!(began.elapsed() < Duration::from_secs(30), "{error}"),
+        }
+        tokio::task::yield_now().await;
+    }
 }

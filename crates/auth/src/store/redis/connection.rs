@@ -5,6 +5,7 @@
 
 use std::{sync::Arc, time::Duration};
 
+use arc_swap::ArcSwap;
 use redis::{
     AsyncConnectionConfig, Client, Cmd, ConnectionAddr, ErrorKind, IntoConnectionInfo as _, Pipeline,
     RedisConnectionInfo, RedisError, RedisFuture, ServerErrorKind, TlsCertificates, TlsMode, Value,
@@ -26,9 +27,15 @@ pub(super) const FIND_MASTER: Duration = Duration::from_secs(4);
 /// A connection to the server of the records.
 #[derive(Clone)]
 pub(super) enum Connection {
-    Single(ConnectionManager),
+    Single(Arc<Single>),
     Master(Arc<Master>),
     Cluster(ClusterConnection),
+}
+
+/// A connection to one server.
+pub(super) struct Single {
+    client: Client,
+    current: ArcSwap<ConnectionManager>,
 }
 
 /// A connection to the master that the sentinels name.
@@ -51,7 +58,7 @@ impl Connection {
             let _ = rustls::crypto::aws_lc_rs::default_provider().install_default();
         }
         let mut connection = match &endpoint.layout {
-            RedisLayout::Single => Self::Single(single(endpoint).await?),
+            RedisLayout::Single => Self::Single(Arc::new(Single::open(endpoint).await?)),
             RedisLayout::Sentinel { .. } => Self::Master(Arc::new(Master {
                 state: Mutex::new(SentinelState {
                     client: sentinels(endpoint)?,
@@ -70,15 +77,38 @@ impl Connection {
     }
 }
 
-async fn single(endpoint: &RedisEndpoint) -> Result<ConnectionManager, RedisError> {
-    let client = client(endpoint, &endpoint.host, endpoint.port)?;
-    let config = ConnectionManagerConfig::new()
-        .set_connection_timeout(Some(CONNECT))
-        .set_response_timeout(Some(ANSWER))
-        .set_number_of_retries(1)
-        .set_min_delay(Duration::from_millis(50))
-        .set_max_delay(Duration::from_millis(500));
-    ConnectionManager::new_with_config(client, config).await
+impl Single {
+    async fn open(endpoint: &RedisEndpoint) -> Result<Self, RedisError> {
+        let client = client(endpoint, &endpoint.host, endpoint.port)?;
+        let manager = ConnectionManager::new_with_config(client.clone(), Self::config()).await?;
+        Ok(Self { client, current: ArcSwap::from_pointee(manager) })
+    }
+
+    fn config() -> ConnectionManagerConfig {
+        ConnectionManagerConfig::new()
+            .set_connection_timeout(Some(CONNECT))
+            .set_response_timeout(Some(ANSWER))
+            .set_number_of_retries(1)
+            .set_min_delay(Duration::from_millis(50))
+            .set_max_delay(Duration::from_millis(500))
+    }
+
+    /// Drops the connection `used` when what came over it is not Redis' protocol: nobody knows where the next answer begins. The library
+    /// keeps such a connection.
+    fn check<T>(
+        &self,
+        used: &Arc<ConnectionManager>,
+        outcome: Result<T, RedisError>,
+    ) -> Result<T, RedisError> {
+        if let Err(error) = &outcome
+            && error.kind() == ErrorKind::Parse
+            && let Ok(new) = ConnectionManager::new_lazy_with_config(self.client.clone(), Self::config())
+        {
+            tracing::warn!(%error, "an answer of Redis cannot be read; the connection is made anew");
+            self.current.compare_and_swap(used, Arc::new(new));
+        }
+        outcome
+    }
 }
 
 /// Subscribes to `channel` at the first server that permits it.
@@ -228,7 +258,9 @@ fn is_over(error: &RedisError) -> bool {
             ServerErrorKind::ReadOnly | ServerErrorKind::MasterDown | ServerErrorKind::BusyLoading
         )
     );
-    demoted || error.is_connection_dropped() || error.is_io_error() || error.is_timeout()
+    // After what is not the protocol, nobody knows where the next answer begins.
+    let is_unreadable = error.kind() == ErrorKind::Parse;
+    demoted || is_unreadable || error.is_connection_dropped() || error.is_io_error() || error.is_timeout()
 }
 
 /// Returns whether the command did not run because the server is a replica.
@@ -260,7 +292,10 @@ macro_rules! on_master {
 impl ConnectionLike for Connection {
     fn req_packed_command<'a>(&'a mut self, cmd: &'a Cmd) -> RedisFuture<'a, Value> {
         match self {
-            Self::Single(connection) => connection.req_packed_command(cmd),
+            Self::Single(single) => Box::pin(async move {
+                let used = single.current.load_full();
+                single.check(&used, ConnectionManager::clone(&used).req_packed_command(cmd).await)
+            }),
             Self::Cluster(connection) => connection.req_packed_command(cmd),
             Self::Master(master) => {
                 Box::pin(async move { on_master!(master, state => state.req_packed_command(cmd)) })
@@ -275,7 +310,12 @@ impl ConnectionLike for Connection {
         count: usize,
     ) -> RedisFuture<'a, Vec<Value>> {
         match self {
-            Self::Single(connection) => connection.req_packed_commands(pipeline, offset, count),
+            Self::Single(single) => Box::pin(async move {
+                let used = single.current.load_full();
+                let mut connection = ConnectionManager::clone(&used);
+                let outcome = connection.req_packed_commands(pipeline, offset, count).await;
+                single.check(&used, outcome)
+            }),
             Self::Cluster(connection) => connection.req_packed_commands(pipeline, offset, count),
             Self::Master(master) => Box::pin(async move {
                 on_master!(master, state => state.req_packed_commands(pipeline, offset, count))
@@ -285,7 +325,7 @@ impl ConnectionLike for Connection {
 
     fn get_db(&self) -> i64 {
         match self {
-            Self::Single(connection) => connection.get_db(),
+            Self::Single(single) => single.current.load().get_db(),
             Self::Cluster(connection) => connection.get_db(),
             Self::Master(master) => master.database,
         }
