@@ -11,6 +11,9 @@ pub(super) const LONGEST_TEXT: usize = 48 << 20;
 const MOST_VALUES: usize = 4_000_000;
 /// Deepest nesting of YAML, which is that of `serde_json`.
 const DEEPEST: usize = 128;
+/// Keys and values of a text with aliases for each of its bytes, and those that any text may have.
+const VALUES_PER_BYTE: usize = 4;
+const LEAST_VALUES: usize = 20_000;
 /// Stack for the reader of YAML, which needs much for each level.
 const STACK: usize = 32 << 20;
 
@@ -44,13 +47,16 @@ fn yaml(text: &str) -> Result<Value, DocumentError> {
 }
 
 fn read_yaml(text: &str) -> Result<Value, DocumentError> {
+    // Aliases may make more of a text than it says, in proportion to its length.
+    let most = text.len().saturating_mul(VALUES_PER_BYTE).saturating_add(LEAST_VALUES).min(MOST_VALUES);
     let options = serde_saphyr::options! {
         // `on`, `no` and `y` are texts in YAML 1.2.
         strict_booleans: true,
         budget: serde_saphyr::budget! {
             max_depth: DEEPEST,
-            max_events: MOST_VALUES,
-            max_nodes: MOST_VALUES,
+            max_events: most,
+            max_nodes: most,
+            max_recorded_anchor_events: most,
             max_documents: 1,
         },
     };
@@ -98,5 +104,16 @@ mod tests {
                        d: &d [*c,*c,*c,*c,*c,*c,*c]\ne: &e [*d,*d,*d,*d,*d,*d,*d]\nf: &f [*e,*e,*e,*e,*e,*e,*e]\n\
                        g: &g [*f,*f,*f,*f,*f,*f,*f]\nh: [*g,*g,*g,*g,*g,*g,*g]\n";
         assert!(matches!(parse(aliases), Err(DocumentError::Syntax(_))));
+    }
+
+    #[test]
+    fn aliases_make_no_more_of_a_text_than_its_length_allows() {
+        // Each level has twice the values of the one before: 60,000 from some 400 bytes.
+        let levels: String =
+            (1..16).map(|level| format!("a{level}: &a{level} [*a{0}, *a{0}]\n", level - 1)).collect();
+        let bomb = format!("a0: &a0 [x]\n{levels}");
+        assert!(matches!(parse(&bomb), Err(DocumentError::Syntax(_))));
+        let few = bomb.lines().take(10).collect::<Vec<_>>().join("\n");
+        assert!(parse(&few).is_ok());
     }
 }
