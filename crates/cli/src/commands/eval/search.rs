@@ -46,7 +46,7 @@ pub async fn run(args: EvalSearchArgs) -> anyhow::Result<ExitCode> {
     if json {
         output::pretty_json(&report)?;
     } else {
-        output::raw(report.to_string().as_bytes())?;
+        output::line(report.to_string().trim_end())?;
     }
     Ok(ExitCode::SUCCESS)
 }
