@@ -26,6 +26,7 @@ use crate::{
     semantic::Semantic,
     settings::Settings,
     shapes::{Shapes, Sharing},
+    usage::{SearchUsage, UsageSharing},
 };
 
 /// Code mode over the tools that `invoker` reaches.
@@ -41,6 +42,8 @@ pub struct CodeCall {
     pub(crate) schemas: Arc<[InputSchema]>,
     pub(crate) shapes: Arc<Shapes>,
     sharing: Sharing,
+    pub(crate) usage: Arc<SearchUsage>,
+    usage_sharing: UsageSharing,
     pub(crate) kept: Arc<KeptResults>,
     own_paths: OnceLock<Arc<OwnPaths>>,
     pub(crate) executions: Executions,
@@ -87,6 +90,8 @@ impl CodeCall {
         Self {
             shapes,
             sharing: Sharing::default(),
+            usage: Arc::new(SearchUsage::new(settings.config.search.usage)),
+            usage_sharing: UsageSharing::default(),
             kept: Arc::default(),
             background: Background::default(),
             this: OnceLock::new(),
@@ -252,10 +257,22 @@ impl CodeCall {
         self.sharing.start(self.shapes.clone(), self.invoker.registry().clone(), store);
     }
 
+    /// Returns `true` if calls that follow searches are counted.
+    pub fn counts_usage(&self) -> bool {
+        self.usage.is_on()
+    }
+
+    /// Shares the counts of calls that follow searches with other instances through `store`, and keeps them there. Must be called within a Tokio
+    /// runtime.
+    pub fn share_usage(&self, store: Arc<dyn SharedRecords>) {
+        self.usage_sharing.start(self.usage.clone(), store);
+    }
+
     /// Ends background work and waits for it.
     pub async fn close(&self) {
         self.close_background().await;
         self.sharing.close().await;
+        self.usage_sharing.close().await;
         self.semantic.close().await;
     }
 }

@@ -61,6 +61,26 @@ impl From<OnOff> for Meaning {
     }
 }
 
+/// Ranking of `codecall:search` by the calls that followed searches.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", from = "OnOff")]
+pub enum UsageRanking {
+    /// Tools that callers called after searches for the same words rank higher.
+    On,
+    /// Nothing is counted. The default.
+    #[default]
+    Off,
+}
+
+impl From<OnOff> for UsageRanking {
+    fn from(value: OnOff) -> Self {
+        match value {
+            OnOff::Word(OnOffWord::On) | OnOff::Flag(true) => Self::On,
+            OnOff::Word(OnOffWord::Off) | OnOff::Flag(false) => Self::Off,
+        }
+    }
+}
+
 /// Index of `codecall:search`.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
@@ -68,6 +88,10 @@ pub struct SearchConfig {
     /// `on` (default) finds tools by the meaning of their words too, with a table that is part of the program; `off` by their words alone.
     #[schemars(with = "OnOff")]
     pub meaning: Meaning,
+    /// `on` counts the calls that follow searches, without their texts, and ranks tools higher that were called after searches for the same
+    /// words; `off` (default) counts nothing.
+    #[schemars(with = "OnOff")]
+    pub usage: UsageRanking,
 }
 
 /// Results of `codecall:execute` and `codecall:invoke`.

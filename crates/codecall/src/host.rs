@@ -31,6 +31,7 @@ use crate::{
     sent::{SentTexts, clean},
     shapes::{SentInput, Shapes, reading::Read, restore_numbers},
     unwrap::{Failure, ToolValue},
+    usage::SearchUsage,
 };
 
 /// Answers the host calls of one run.
@@ -50,6 +51,7 @@ pub(crate) struct ScriptHost {
     unjudged: Mutex<Option<Unjudged>>,
     own_paths: Arc<OwnPaths>,
     pub(crate) shapes: Arc<Shapes>,
+    usage: Arc<SearchUsage>,
     pub(crate) kept: Arc<KeptResults>,
     /// The runs that wait for this one, and the limits that they share.
     nesting: Nesting,
@@ -130,6 +132,7 @@ impl ScriptHost {
             unjudged: Mutex::default(),
             own_paths: code_call.own_paths(),
             shapes: code_call.shapes.clone(),
+            usage: code_call.usage.clone(),
             kept: code_call.kept.clone(),
             handles: Handles::new(start.handles.clone(), room.clone()),
             room,
@@ -198,6 +201,9 @@ impl ScriptHost {
                     self.make(call.index, &call.name, call.resumed.as_ref(), &tool, arguments, paged).await;
                 if matches!(answer, Ok(ToolAnswer::Value(_) | ToolAnswer::Kept { .. })) {
                     sent_input.into_iter().for_each(SentInput::accepted);
+                    if !self.nesting.is_in_plan() {
+                        self.usage.called(&self.caller, &tool);
+                    }
                 }
                 answer
             }

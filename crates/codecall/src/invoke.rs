@@ -74,6 +74,7 @@ impl CodeCall {
         match value {
             ToolValue::Ok(read) => {
                 sent_input.into_iter().for_each(SentInput::accepted);
+                self.usage.called(caller, &tool);
                 let most = self.settings().limits.host_bytes;
                 // In one step: values that wait for the next one would add up.
                 let reply = move || {

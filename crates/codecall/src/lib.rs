@@ -43,13 +43,14 @@ mod shapes;
 mod testing;
 mod tool_result;
 mod unwrap;
+mod usage;
 mod visibility;
 
 pub use call_log::CallLog;
 pub use code_call::CodeCall;
 pub use config::{Adapter, CodeCallConfig, SanitizationConfig, VmConfig, WorkerConfig};
 pub use config_embedding::{EmbeddingConfig, ModelSource, StoreConfig, Strategy};
-pub use config_result::{MaxBytes, Meaning, ResultConfig, SearchConfig, ShapeLearning};
+pub use config_result::{MaxBytes, Meaning, ResultConfig, SearchConfig, ShapeLearning, UsageRanking};
 pub use gatewright_core::Secret;
 pub use meta_tools::{ALL as META_TOOLS, MOST_ALLOWED_TOOLS, MOST_APP_IDS, MOST_TOOL_NAMES};
 pub use plans::{PlanChanges, PlanReport, PlanSources, SavedPlans};

@@ -103,6 +103,11 @@ impl Nesting {
         extensions.get::<Self>().is_some_and(|nesting| nesting.level > 0)
     }
 
+    /// Returns `true` if the run is that of a saved plan.
+    pub(crate) fn is_in_plan(&self) -> bool {
+        !self.plans.is_empty()
+    }
+
     /// Runs that wait for this one.
     pub(crate) fn level(&self) -> usize {
         self.level

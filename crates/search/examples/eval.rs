@@ -8,29 +8,12 @@ use std::{
 };
 
 use gatewright_search::{
-    Document, Index, Query, Visible, Weights,
-    eval::{Bm25, Case, Report, Searcher, TfIdfCosine, area_under_roc, evaluate, read_cases, read_corpus},
+    Index, Query, Visible, Weights,
+    eval::{Bm25, Case, Report, Searcher, TfIdfCosine, area_under_roc, evaluate, read_cases},
 };
+use sets::{Set, load};
 
-struct Set {
-    name: String,
-    corpus: Vec<Document>,
-    cases: Vec<Case>,
-}
-
-fn load(folder: &Path) -> Result<Vec<Set>, Box<dyn Error>> {
-    let mut sets = Vec::new();
-    for entry in std::fs::read_dir(folder)? {
-        let path = entry?.path();
-        sets.push(Set {
-            name: path.file_name().unwrap_or_default().to_string_lossy().into_owned(),
-            corpus: read_corpus(BufReader::new(File::open(path.join("corpus.jsonl"))?))?,
-            cases: read_cases(BufReader::new(File::open(path.join("queries.jsonl"))?))?,
-        });
-    }
-    sets.sort_by(|a, b| a.name.cmp(&b.name));
-    Ok(sets)
-}
+mod sets;
 
 fn line(label: &str, report: &Report) {
     println!(
@@ -44,6 +27,29 @@ fn line(label: &str, report: &Report) {
         report.mrr * 100.0,
         report.latency.p50_ms,
         report.latency.p99_ms
+    );
+}
+
+/// Recall@5 of the requests that one tool answers and of those that several do, and the share of the latter with all of them among five.
+fn several(set: &Set, searcher: &impl Searcher) {
+    let recall = |case: &Case| {
+        let found = searcher.find(&case.query, 5);
+        let relevant = found.iter().filter(|(name, _)| case.relevant.contains(name)).count();
+        relevant as f64 / case.relevant.len() as f64
+    };
+    let of = |is_in: fn(usize) -> bool| -> Vec<f64> {
+        set.cases.iter().filter(|case| is_in(case.relevant.len())).map(recall).collect()
+    };
+    let mean = |all: &[f64]| all.iter().sum::<f64>() / all.len().max(1) as f64 * 100.0;
+    let (one, several) = (of(|relevant| relevant == 1), of(|relevant| relevant > 1));
+    let whole: Vec<f64> = several.iter().map(|recall| f64::from(u8::from(*recall == 1.0))).collect();
+    println!(
+        "  R@5 of {} with one tool {:5.1}, of {} with several {:5.1}, all of them {:5.1}",
+        one.len(),
+        mean(&one),
+        several.len(),
+        mean(&several),
+        mean(&whole)
     );
 }
 
@@ -176,6 +182,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         };
         let report = evaluate(&find, &set.cases, worst, |_, _| {});
         line(&set.name, &report);
+        several(set, &find);
         if worst > 0 {
             println!("{report}");
         }

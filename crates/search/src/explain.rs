@@ -9,6 +9,7 @@ use crate::{
     rank::Candidate,
     terms::Terms,
     tokenize,
+    used::Used,
     vectors::cosines,
 };
 
@@ -22,6 +23,8 @@ pub struct Explanation {
     pub exact_name: bool,
     /// Nearness in meaning to the query by the words' vectors, -1 to 1. `None` where words alone count, and for queries without a known word.
     pub meaning: Option<f32>,
+    /// Use after searches for the words of the query, 0-1; see [`Query::usage`].
+    pub used: f32,
     /// Share of the query's information that the tool's text has, 0-1.
     pub matched: f32,
     /// Words of the query found, in order of the query.
@@ -99,10 +102,11 @@ impl Index {
     #[must_use]
     pub fn explain(&self, query: &Query<'_>) -> Vec<Explanation> {
         let (parsed, candidates) = self.ranked(query);
-        candidates.into_iter().map(|candidate| self.explanation(&parsed, candidate)).collect()
+        let used = self.used(&parsed, &self.ranges(query.app_ids), query);
+        candidates.into_iter().map(|candidate| self.explanation(&parsed, &used, candidate)).collect()
     }
 
-    fn explanation(&self, parsed: &ParsedQuery, candidate: Candidate) -> Explanation {
+    fn explanation(&self, parsed: &ParsedQuery, used: &Used, candidate: Candidate) -> Explanation {
         let segment = &self.inner.parts[candidate.part].segment;
         let total = parsed.slots.iter().map(|slot| slot.idf).sum::<f32>().max(1e-6);
         let document = &segment.documents[candidate.document as usize];
@@ -138,6 +142,7 @@ impl Index {
             hit: self.hit(&candidate),
             exact_name: candidate.exact,
             meaning,
+            used: used.of(&candidate),
             matched,
             terms,
             missing,

@@ -41,6 +41,8 @@ mod synonyms;
 mod terms;
 mod tokenize;
 mod trigrams;
+mod usage;
+mod used;
 mod values;
 pub mod vectors;
 mod weights;
@@ -54,5 +56,6 @@ pub use intents::clauses;
 #[doc(hidden)]
 pub use pieces::pieces;
 pub use query::{DEFAULT_MIN_BEST, DEFAULT_MIN_SCORE, Hit, MAX_TOP_K, Query, Ranked, SearchResult, Visible};
+pub use usage::{MOST_PAIRS, Usage, UsageTerm, UsedDocument};
 #[doc(hidden)]
 pub use weights::{FieldWeight, RankWeights, Weights};

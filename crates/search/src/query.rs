@@ -1,6 +1,6 @@
 //! Queries and results.
 
-use std::fmt;
+use std::{fmt, time::SystemTime};
 
 use serde::Serialize;
 
@@ -45,6 +45,8 @@ pub struct Query<'a> {
     pub min_score: f32,
     /// Nothing is returned when the best hit scores less, 0-1. Default [`DEFAULT_MIN_BEST`].
     pub min_best: f32,
+    /// Calls that followed searches, and the time. Default: none.
+    pub usage: Option<(&'a crate::Usage, SystemTime)>,
 }
 
 /// [`Hit::score`] (0 to 1) below which a hit is noise: behind the best, such tools share a common word with the query.
@@ -66,6 +68,7 @@ impl<'a> Query<'a> {
             visible: Visible::All,
             min_score: DEFAULT_MIN_SCORE,
             min_best: DEFAULT_MIN_BEST,
+            usage: None,
         }
     }
 
@@ -87,6 +90,13 @@ impl<'a> Query<'a> {
     #[must_use]
     pub fn visible(mut self, visible: Visible<'a>) -> Self {
         self.visible = visible;
+        self
+    }
+
+    /// Documents that were called after searches for the same words rise, by their use as of `now`.
+    #[must_use]
+    pub fn usage(mut self, usage: &'a crate::Usage, now: SystemTime) -> Self {
+        self.usage = Some((usage, now));
         self
     }
 

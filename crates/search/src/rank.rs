@@ -8,6 +8,7 @@ use crate::{
     parsed_query::{ParsedQuery, Slot},
     query::MAX_TOP_K,
     segment::squeezed,
+    used::Used,
 };
 
 /// Candidates looked at closely, besides those of single clauses.
@@ -84,7 +85,9 @@ impl Index {
         let mut named = self.named_apps(parsed, &ranges);
         self.add_apps_of_words(parsed, &ranges, &mut named);
         let mut candidates = self.gather(parsed, &ranges, &named, query);
-        self.score(parsed, &named, &mut candidates, query.top_k);
+        let used = self.used(parsed, &ranges, query);
+        add_new(&mut candidates, used.candidates());
+        self.score(parsed, &named, &used, &mut candidates, query.top_k);
         self.exact(query, &ranges, &mut candidates);
         // The sort is stable: the rest stay in order.
         candidates.sort_by_key(|candidate| !candidate.exact);
@@ -135,13 +138,7 @@ impl Index {
         let keep = CANDIDATES.max(query.top_k.min(MAX_TOP_K));
         let affordable = self.affordable(parsed, u64::MAX);
         let mut all = self.gather_for(&affordable, keep, ranges, query);
-        let mut add = |more: Vec<Candidate>| {
-            for candidate in more {
-                if !all.iter().any(|one| one.part == candidate.part && one.document == candidate.document) {
-                    all.push(candidate);
-                }
-            }
-        };
+        let mut add = |more| add_new(&mut all, more);
         if parsed.clauses > 1 {
             for clause in 0..parsed.clauses {
                 let slots = self.affordable(parsed, 1 << clause);
@@ -291,7 +288,15 @@ impl Index {
     }
 
     /// Orders candidates, best first, and replaces their plain sums by final scores.
-    fn score(&self, parsed: &ParsedQuery, named: &[NamedApp], candidates: &mut Vec<Candidate>, top_k: usize) {
+    fn score(
+        &self,
+        parsed: &ParsedQuery,
+        named: &[NamedApp],
+        used: &Used,
+        candidates: &mut Vec<Candidate>,
+        top_k: usize,
+    ) {
+        let weights = &self.inner.weights;
         let looked = self.features(parsed, self.len(), candidates);
         // Of a request with several parts, an app is named by some.
         let naming = |app: &NamedApp| app.clauses.count_ones() as f32 / parsed.clauses.max(1) as f32;
@@ -299,8 +304,10 @@ impl Index {
             .iter()
             .zip(&looked.features)
             .map(|(candidate, seen)| {
-                let order = seen.rank(&self.inner.weights.rank) + self.bonus(named, candidate, naming);
-                (order, Candidate { score: seen.score, order, ..*candidate })
+                let used = used.of(candidate);
+                let order =
+                    seen.rank(&weights.rank) + self.bonus(named, candidate, naming) + weights.used * used;
+                (order, Candidate { score: seen.score.max(weights.used_score * used), order, ..*candidate })
             })
             .collect();
         let by_order = |(a, x): &(f32, Candidate), (b, y): &(f32, Candidate)| {
@@ -371,6 +378,15 @@ impl Index {
                     None => candidates.push(named),
                 }
             }
+        }
+    }
+}
+
+/// Adds candidates that are not there yet.
+fn add_new(all: &mut Vec<Candidate>, more: Vec<Candidate>) {
+    for candidate in more {
+        if !all.iter().any(|one| one.part == candidate.part && one.document == candidate.document) {
+            all.push(candidate);
         }
     }
 }

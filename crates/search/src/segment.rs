@@ -2,10 +2,14 @@
 //!
 //! Built from documents by `builder`, joined by `merge`.
 
-use std::{ops::Range, sync::Arc};
+use std::{
+    ops::Range,
+    sync::{Arc, OnceLock},
+};
 
 use crate::{
     document_vectors::Vectors, fields::bare_name, removal, terms::Terms, tokenize, trigrams::Trigrams,
+    usage::UsedDocument,
 };
 
 /// Bit of a posting's mask that says the term is only there as the joined form of an identifier in the name.
@@ -79,6 +83,8 @@ pub(crate) struct Segment {
     pub(crate) trigrams: Trigrams,
     /// Terms of [`removal::TERMS`], ascending.
     pub(crate) removing: Box<[u32]>,
+    /// Hash of the name for usage; ascending.
+    pub(crate) hashes: OnceLock<Vec<(UsedDocument, u32)>>,
 }
 
 impl Segment {
@@ -136,6 +142,19 @@ impl Segment {
 
     pub(crate) fn app(&self, id: &str) -> Option<&App> {
         self.apps.binary_search_by(|app| (*app.id).cmp(id)).ok().map(|at| &self.apps[at])
+    }
+
+    /// Documents whose name has this hash.
+    pub(crate) fn used(&self, hash: UsedDocument) -> impl Iterator<Item = u32> + '_ {
+        let hashes = self.hashes.get_or_init(|| {
+            let names = self.documents.iter().map(|document| UsedDocument::of(&document.name));
+            let mut hashes: Vec<(UsedDocument, u32)> = names.zip(0..).collect();
+            hashes.sort_unstable();
+            hashes
+        });
+        let from = hashes.partition_point(|(other, _)| *other < hash);
+        let same = hashes[from..].iter().take_while(move |(other, _)| *other == hash);
+        same.map(|(_, document)| *document)
     }
 
     /// Documents whose name, with or without its app, is `key` when both are [`squeezed`].

@@ -100,6 +100,12 @@ pub struct Weights {
     pub near: f32,
     /// See [`Weights::near`].
     pub near_from: f32,
+    /// Order of a document for each unit of its use after searches for the same words, which is 0 to 1.
+    pub used: f32,
+    /// ... score.
+    pub used_score: f32,
+    /// Calls of other documents that are assumed for each word of a query.
+    pub used_prior: f32,
     /// The order of hits.
     pub rank: RankWeights,
 }
@@ -131,6 +137,9 @@ impl Default for Weights {
             meaning: true,
             near: 0.5,
             near_from: 0.27,
+            used: 6.0,
+            used_score: 0.3,
+            used_prior: 3.0,
             rank: RankWeights {
                 share: 7.12,
                 matched: 4.75,
@@ -179,6 +188,9 @@ impl Weights {
             "rank.standing" => &mut self.rank.standing,
             "rank.removes" => &mut self.rank.removes,
             "near" => &mut self.near,
+            "used" => &mut self.used,
+            "used_score" => &mut self.used_score,
+            "used_prior" => &mut self.used_prior,
             "near_from" => &mut self.near_from,
             _ => {
                 let (kind, number) = name.split_at_checked(1)?;

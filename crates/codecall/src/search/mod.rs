@@ -6,11 +6,11 @@ mod hit;
 #[cfg(test)]
 mod tests;
 
-use std::sync::Arc;
+use std::{sync::Arc, time::SystemTime};
 
 use gatewright_core::{Caller, ToolEntry, View, off_thread};
 use gatewright_embedding::Blended;
-use gatewright_search::{Entry, Explanation, Hit, MAX_TOP_K, Query, SearchResult, Visible};
+use gatewright_search::{Entry, Explanation, Hit, MAX_TOP_K, Query, SearchResult, Usage, Visible};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -19,6 +19,7 @@ use crate::{
     live_index::{self, Current},
     settings::Settings,
     shapes::Shapes,
+    usage::SearchUsage,
 };
 use browse::Page;
 pub(crate) use hit::parameters;
@@ -65,24 +66,29 @@ impl CodeCall {
             return Err("/cursor: lists have pages, and searches do not; leave `query` out, or raise `topK`"
                 .to_owned());
         }
-        let lookup = Lookup::new(input, view, self.settings());
+        let lookup = Lookup::new(input, view, self.settings(), &self.usage);
         let (mut ranking, mut status) = (None, None);
         if is_query {
             let current = self.index.with_tools_of(registry.tools_version()).await;
-            (ranking, status) = match self.semantic.search() {
+            let made = match self.semantic.search() {
                 Some(semantic) => {
                     let shown = |document: &str| lookup.shows(document);
                     let answer = semantic.search(&lookup.query(&shown)).await;
-                    (Some(Ranking::Made(answer.result)), self.semantic.status(Some(&answer.status)))
+                    status = self.semantic.status(Some(&answer.status));
+                    Some(answer.result)
                 }
-                None => (Some(Ranking::ByWords(current)), self.semantic.status(None)),
+                None => {
+                    status = self.semantic.status(None);
+                    None
+                }
             };
+            ranking = Some(Ranking { current, made });
         }
-        let (shapes, caller) = (self.shapes.clone(), caller.clone());
+        let (shapes, usage, caller) = (self.shapes.clone(), self.usage.clone(), caller.clone());
         // Every tool of the caller is looked at, and schemas are as long as their servers like.
         off_thread(usize::MAX, move || {
             let mut body = match ranking {
-                Some(ranking) => lookup.found(ranking, &shapes, &caller),
+                Some(ranking) => lookup.found(ranking, &shapes, &usage, &caller),
                 None => lookup.browse()?,
             };
             if let Some(status) = status {
@@ -98,7 +104,9 @@ impl CodeCall {
     pub async fn explain(&self, query: &Query<'_>, caller: &Caller) -> Vec<Explanation> {
         let view = self.invoker.registry().ready_view(caller).await;
         let shown = |document: &str| tool_of(&view, document).is_some();
-        let query = query.visible(Visible::By(&shown));
+        let counts = self.usage.counts();
+        let usage = counts.as_deref().map(|counts| (counts, SystemTime::now()));
+        let query = Query { usage, ..query.visible(Visible::By(&shown)) };
         self.index.current().index.explain(&query).into_iter().map(by_tool_name).collect()
     }
 
@@ -111,7 +119,9 @@ impl CodeCall {
     ) -> Option<Vec<(Blended, Explanation)>> {
         let view = self.invoker.registry().ready_view(caller).await;
         let shown = |document: &str| tool_of(&view, document).is_some();
-        let query = query.visible(Visible::By(&shown));
+        let counts = self.usage.counts();
+        let usage = counts.as_deref().map(|counts| (counts, SystemTime::now()));
+        let query = Query { usage, ..query.visible(Visible::By(&shown)) };
         let hits = self.semantic.search()?.explain(&query).await?;
         let wide = query.top_k(MAX_TOP_K).min_score(0.0);
         let index = &self.index.current().index;
@@ -137,18 +147,20 @@ struct Lookup {
     apps: Option<Vec<String>>,
     view: View,
     settings: Arc<Settings>,
+    /// Calls after searches, and the time of this one.
+    used: Option<(Arc<Usage>, SystemTime)>,
 }
 
 /// The order of hits.
-enum Ranking {
-    /// As a semantic search has it.
-    Made(SearchResult),
-    /// As the words of this index have it.
-    ByWords(Arc<Current>),
+struct Ranking {
+    /// The tools, which are ranked by words if `made` is none.
+    current: Arc<Current>,
+    /// Hits of a semantic search.
+    made: Option<SearchResult>,
 }
 
 impl Lookup {
-    fn new(input: SearchInput, view: View, settings: Arc<Settings>) -> Self {
+    fn new(input: SearchInput, view: View, settings: Arc<Settings>, usage: &SearchUsage) -> Self {
         #[expect(
             clippy::cast_possible_truncation,
             clippy::cast_sign_loss,
@@ -156,7 +168,8 @@ impl Lookup {
         )]
         let top_k = input.top_k.map(|top_k| top_k as usize);
         let apps = input.filter.and_then(|filter| filter.app_ids);
-        Self { query: input.query, cursor: input.cursor, top_k, apps, view, settings }
+        let used = usage.counts().map(|counts| (counts, SystemTime::now()));
+        Self { query: input.query, cursor: input.cursor, top_k, apps, view, settings, used }
     }
 
     fn in_code(&self, tool: &ToolEntry) -> bool {
@@ -173,20 +186,21 @@ impl Lookup {
             .top_k(self.top_k.unwrap_or(DEFAULT_TOP_K))
             .app_ids(self.apps.as_deref())
             .visible(Visible::By(shown));
+        let query = Query { usage: self.used.as_ref().map(|(usage, now)| (&**usage, *now)), ..query };
         match self.settings.config.embedding.similarity_threshold {
             Some(threshold) => query.min_score(threshold),
             None => query,
         }
     }
 
-    fn found(&self, ranking: Ranking, shapes: &Shapes, caller: &Caller) -> Value {
-        let found = match ranking {
-            Ranking::Made(result) => result,
-            Ranking::ByWords(current) => {
-                let shown = |document: &str| self.shows(document);
-                current.index.search(&self.query(&shown))
-            }
-        };
+    fn found(&self, ranking: Ranking, shapes: &Shapes, usage: &SearchUsage, caller: &Caller) -> Value {
+        let index = &ranking.current.index;
+        let shown = |document: &str| self.shows(document);
+        let found = ranking.made.unwrap_or_else(|| index.search(&self.query(&shown)));
+        if let Some((_, now)) = self.used {
+            let names = found.hits.iter().map(|hit| hit.name.as_str());
+            usage.searched(caller, index.usage_terms(&self.query), names, now);
+        }
         // A caller who says how many gets as many.
         let first = found.hits.first().filter(|_| self.top_k.is_none());
         let least = first.map_or(0.0, |best| best.score * WORTH_SHOWING);
@@ -237,6 +251,7 @@ fn without_words(entry: Entry<'_>, score: f32) -> Explanation {
         hit,
         exact_name: false,
         meaning: None,
+        used: 0.0,
         matched: 0.0,
         terms: Vec::new(),
         missing: Vec::new(),

@@ -67,6 +67,8 @@ mod support;
 #[cfg(test)]
 mod turns;
 #[cfg(test)]
+mod usage;
+#[cfg(test)]
 mod waiting;
 #[cfg(test)]
 mod woken;

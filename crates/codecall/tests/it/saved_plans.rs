@@ -451,3 +451,17 @@ fn every_problem_of_a_file_is_found_with_its_line_and_good_files_are_served() {
     let warning = report.warnings[0].to_string();
     assert!(warning.contains("late.js: line 6: this tool call is not awaited"), "{warning}");
 }
+
+#[tokio::test]
+async fn after_a_search_the_call_of_a_plan_counts_and_not_those_that_it_makes() {
+    let files = [("read.js", plan("read_orders", "", "return await callTool('app:orders', {n: 0})"))];
+    let planned = Planned::new(json!({"search": {"usage": "on", "meaning": "off"}}), &files).await;
+    let client = planned.client().await;
+    let search = json!({"query": "kundenkonto"});
+    let found = client.body("codecall:search", search.clone()).await;
+    assert_eq!(found["tools"], json!([]));
+    assert_eq!(client.run("return (await callTool('plans:read_orders', {})).rows.length").await, 2);
+    let found = client.body("codecall:search", search).await;
+    let names: Vec<_> = found["tools"].as_array().unwrap().iter().map(|tool| &tool["name"]).collect();
+    assert_eq!(names, ["plans:read_orders"]);
+}

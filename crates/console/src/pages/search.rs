@@ -184,6 +184,9 @@ fn row(explanation: &Explanation, meaning: Option<&Meaning>) -> Markup {
             @if let (Some(cosine), None) = (explanation.meaning, meaning) {
                 p.soft { "In meaning " (format!("{cosine:.3}")) " (cosine of the words' vectors)" }
             }
+            @if explanation.used > 0.0 {
+                p.soft { "Called after searches for these words: " (score(explanation.used, "use")) }
+            }
             @if !explanation.missing.is_empty() {
                 p.soft { "Not found: " (text::line(&explanation.missing.join(", "), 200)) }
             }
@@ -227,6 +230,7 @@ mod tests {
         Explanation {
             hit,
             exact_name: false,
+            used: 0.0,
             meaning: None,
             matched: 0.0,
             terms: Vec::new(),

@@ -1,4 +1,4 @@
-//! Records that instances share in the token store besides tokens: shapes of results, executions, and approvals.
+//! Records that instances share in the token store besides tokens: shapes of results, use of tools after searches, executions, and approvals.
 
 use std::{net::SocketAddr, sync::Arc};
 
@@ -24,6 +24,19 @@ pub(super) async fn share_shapes(config: &GuardConfig, running: &Running) {
     match open(&config.auth, "shape").await {
         Ok(records) => code_call.share_shapes(Arc::new(records)),
         Err(error) => tracing::warn!("shapes of results are not shared with other instances: {error}"),
+    }
+}
+
+/// Shares the calls that `running` counts after searches, if it does, in `auth.tokenStorage`. Without it each instance counts for itself, until it
+/// stops.
+pub(super) async fn share_usage(config: &GuardConfig, running: &Running) {
+    let Some(code_call) = running.code_call().filter(|code_call| code_call.counts_usage()) else { return };
+    if config.auth.token_storage.kind == StorageKind::Memory {
+        return;
+    }
+    match open(&config.auth, "usage").await {
+        Ok(records) => code_call.share_usage(Arc::new(records)),
+        Err(error) => tracing::warn!("use of tools after searches is not shared: {error}"),
     }
 }
 

@@ -41,6 +41,7 @@ impl Guard {
     pub fn bind(self, running: &Running) -> BoxFuture<'_, Result<GuardedServer, GuardError>> {
         Box::pin(async move {
             records::share_shapes(&self.config, running).await;
+            records::share_usage(&self.config, running).await;
             let mut server = running.http(self.config.http.clone()).merge(self.routes);
             if let Some(admin) = &self.admin {
                 server = admin.count_responses(server);
@@ -117,6 +118,7 @@ impl Guard {
     ) -> BoxFuture<'a, Result<(), GuardError>> {
         Box::pin(async move {
             records::share_shapes(&self.config, running).await;
+            records::share_usage(&self.config, running).await;
             run_in_background(running, None);
             let background = stop.child_token();
             let _stopped = background.clone().drop_guard();

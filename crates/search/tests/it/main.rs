@@ -18,3 +18,5 @@ mod scores;
 mod support;
 #[cfg(test)]
 mod updates;
+#[cfg(test)]
+mod usage;
