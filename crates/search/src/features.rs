@@ -42,6 +42,8 @@ pub(crate) struct Features {
     pub(crate) removes: f32,
     /// The score, not part of the order.
     pub(crate) score: f32,
+    /// Slots that were found, as bits; not part of the order.
+    pub(crate) found: u64,
 }
 
 impl Features {
@@ -181,7 +183,9 @@ impl Index {
             let score = asked.score(parsed, &scopes, self.inner.weights.clause_prior);
             let segment = &self.inner.parts[candidate.part].segment;
             let removes = if !removal_asked && segment.removes(candidate.document) { 1.0 } else { 0.0 };
-            out.push(Features { score, removes, ..self.seen(parsed, &perfect, whole, &scopes) });
+            let found = scopes.found.iter().enumerate();
+            let found = found.filter(|(_, one)| one.best > 0.0).fold(0, |bits, (at, _)| bits | 1 << at);
+            out.push(Features { score, removes, found, ..self.seen(parsed, &perfect, whole, &scopes) });
             let alone = |part| Features { removes, ..seen_in(parsed, &perfect, part, whole, &scopes) };
             each_part.extend((0..parts).map(alone));
             clause_sums.extend_from_slice(&scopes.sums);

@@ -44,6 +44,7 @@ mod trigrams;
 mod usage;
 mod used;
 mod values;
+mod variety;
 pub mod vectors;
 mod weights;
 

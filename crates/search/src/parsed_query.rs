@@ -12,7 +12,7 @@ use crate::{
     values::{Looks, Values},
 };
 
-/// Most distinct words of a query that are looked up.
+/// Most distinct words of a query that are looked up: as many as a `u64` has bits.
 const MAX_SLOTS: usize = 64;
 /// Documents thought to be elsewhere when it is judged how much evidence a word is.
 const ELSEWHERE: usize = 1000;

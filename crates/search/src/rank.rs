@@ -9,6 +9,7 @@ use crate::{
     query::MAX_TOP_K,
     segment::squeezed,
     used::Used,
+    variety::vary,
 };
 
 /// Candidates looked at closely, besides those of single clauses.
@@ -318,6 +319,7 @@ impl Index {
             self.thin_out(&mut order);
             order.sort_by(by_order);
         }
+        vary(parsed, weights.variety, candidates, &looked, &mut order);
         self.keep_places(named, candidates, &looked, &mut order, top_k);
         // A hit scores no less than those below it.
         let mut least = 0.0_f32;

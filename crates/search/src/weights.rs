@@ -94,6 +94,8 @@ pub struct Weights {
     pub crowd_from: f32,
     /// Share of a perfect match that the best tool for a part of a request must have, to be kept among the first hits.
     pub place_from: f32,
+    /// Order of a candidate for words of a request with several parts that no better one has, if it has all of them.
+    pub variety: f32,
     /// Meaning counts, not words alone.
     pub meaning: bool,
     /// Score of a tool for each unit of its cosine with the query above [`Weights::near_from`], whatever its words.
@@ -134,6 +136,7 @@ impl Default for Weights {
             crowd: 1.0,
             crowd_from: 2.0,
             place_from: 0.2,
+            variety: 2.0,
             meaning: true,
             near: 0.5,
             near_from: 0.27,
@@ -176,6 +179,7 @@ impl Weights {
             "named" => &mut self.named,
             "crowd" => &mut self.crowd,
             "crowd_from" => &mut self.crowd_from,
+            "variety" => &mut self.variety,
             "place_from" => &mut self.place_from,
             "rank.share" => &mut self.rank.share,
             "rank.matched" => &mut self.rank.matched,

@@ -1,6 +1,6 @@
 //! Requests for several tools, requests that name an app, and tools that remove things.
 
-use gatewright_search::{Change, Document, Index, Query};
+use gatewright_search::{Change, Document, Index, Query, Weights};
 
 use crate::support::{document, first, names};
 
@@ -138,4 +138,22 @@ fn a_tool_that_removes_comes_behind_others_unless_the_request_asks_for_that() {
         let found = first(&index, text);
         assert_eq!(found.as_deref(), Some(tool), "{text}");
     }
+}
+
+#[test]
+fn of_near_ties_the_tool_for_words_that_no_better_one_has_comes_first() {
+    let tools = || {
+        let ways = ["rows", "row", "row_now", "row_again", "rows_fast"];
+        let copies = ways.map(|way| document(&format!("excel:write_{way}"), "Write rows of an Excel sheet"));
+        copies.into_iter().chain([document("mail:send", "Send an e-mail message to somebody")])
+    };
+    let text = "Write the rows of the Excel sheet. Sum them. Check them. Sort them. Save them. Send them.";
+    let place = |weights: Weights, text: &str| {
+        let found = names(&Index::build_with(weights, tools()), &Query::new(text).top_k(10));
+        found.iter().position(|name| name == "mail:send")
+    };
+    let without = || Weights { variety: 0.0, ..Weights::default() };
+    assert_eq!((place(without(), text), place(Weights::default(), text)), (Some(2), Some(1)));
+    let text = "rows of the excel sheet for somebody";
+    assert_eq!(place(without(), text), place(Weights::default(), text), "a request with one part");
 }
