@@ -17,7 +17,7 @@ const MOST_CALLS: f64 = 1_000.0;
 /// 2026-01-01, in seconds since 1970.
 const EPOCH: Duration = Duration::from_secs(20_454 * 24 * 3_600);
 
-/// How often tools were called after searches with a term. Default: never.
+/// Calls of tools after searches, counted for each term of the search. Default: none.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Usage {
