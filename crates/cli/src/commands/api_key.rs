@@ -99,7 +99,7 @@ async fn create(name: &str, grant: &KeyGrantArgs, store: &StoreArgs) -> anyhow::
 /// The problem, with the scope that may have been meant.
 fn explain(problem: &ApiKeyError) -> String {
     let ApiKeyError::Scope { scope, known } = problem else { return problem.to_string() };
-    match nearest(scope, known.iter().map(String::as_str)) {
+    match nearest(scope, known.iter().map(String::as_str).filter(|known| *known != scope.as_str())) {
         Some(near) => format!("{problem}; did you mean `{near}`?"),
         None => problem.to_string(),
     }

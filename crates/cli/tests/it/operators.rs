@@ -158,6 +158,8 @@ async fn consents_are_listed_and_withdrawn() {
     assert_eq!(place.run(&["consent", "list", "--user", "grace"]), (0, json!([])));
     let (code, _) = place.run(&["consent", "withdraw", "ada", "app"]);
     assert_eq!(code, 0);
+    let (code, told) = place.run(&["consent", "withdraw", "ada", "app"]);
+    assert!(code == 1 && told.as_str().unwrap().contains("no consent of user:ada"), "{told}");
     assert_eq!(place.run(&["consent", "list"]), (0, json!([])));
     assert!(!is_good(&gate, &tokens["access_token"]).await);
 }

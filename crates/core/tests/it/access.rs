@@ -64,7 +64,13 @@ impl ServerHandler for Vault {
         _: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
         Ok(match &*request.name {
-            "slow" => CallToolResponse::Task(made(task("working"))),
+            "slow" => {
+                let mut task = task("working");
+                if let Some(id) = request.arguments.as_ref().and_then(|asked| asked.get("id")) {
+                    task["taskId"] = id.clone();
+                }
+                CallToolResponse::Task(made(task))
+            }
             "ask" if request.request_state.is_none() => {
                 let asks = json!({"resultType": "input_required", "requestState": "half-way",
                     "inputRequests": {"name": {"method": "elicitation/create", "params": {"mode": "form", "message": "Who?",
@@ -122,8 +128,24 @@ impl ServerHandler for Vault {
         request: GetTaskParams,
         _: RequestContext<RoleServer>,
     ) -> Result<GetTaskResult, ErrorData> {
-        assert_eq!(request.task_id, "own-7", "the app sees its own id");
-        Ok(made(task("working")))
+        let form = json!({"method": "elicitation/create", "params": {"mode": "form", "message": "Who?",
+            "requestedSchema": {"type": "object", "properties": {}}}});
+        let address = json!({"method": "elicitation/create", "params": {"mode": "url", "message": "Open it",
+            "url": "javascript:alert(1)", "elicitationId": "1"}});
+        let roots = json!({"method": "roots/list"});
+        let questions: Vec<Value> = match &*request.task_id {
+            "own-7" => return Ok(made(task("working"))),
+            "asks-form" => vec![form],
+            "asks-address" => vec![address],
+            "asks-roots" => vec![roots],
+            "asks-much" => vec![form; 65],
+            other => panic!("the app sees its own id, not {other}"),
+        };
+        let questions: serde_json::Map<String, Value> =
+            questions.into_iter().enumerate().map(|(n, question)| (n.to_string(), question)).collect();
+        let mut task = task("input_required");
+        (task["taskId"], task["inputRequests"]) = (request.task_id.into(), questions.into());
+        Ok(made(task))
     }
 
     async fn update_task(
@@ -371,6 +393,29 @@ async fn a_task_is_unknown_to_every_other_subject_and_client() {
     let client = client(&gateway, ada, true).await;
     let own = ask(&client, "tasks/get", json!({"taskId": task})).await.unwrap();
     assert_eq!(own["taskId"], json!(task), "its owner reads it under the id that was given out");
+}
+
+#[tokio::test]
+async fn a_task_asks_only_what_its_call_might_ask() {
+    let gateway = gateway(AppOptions::default()).await;
+    let client = client(&gateway, granted("ada", "*"), true).await;
+    for (id, refused) in [
+        ("asks-form", None),
+        ("asks-address", Some("https and http only")),
+        ("asks-roots", Some("`roots`")),
+        ("asks-much", Some("64 questions")),
+    ] {
+        let call = json!({"name": "vault:slow", "arguments": {"id": id}});
+        let task = ask(&client, "tools/call", call).await.unwrap();
+        let found = ask(&client, "tasks/get", json!({"taskId": task["taskId"]})).await;
+        match refused {
+            None => assert_eq!(found.unwrap()["inputRequests"]["0"]["params"]["message"], "Who?"),
+            Some(why) => {
+                let error = found.unwrap_err();
+                assert!(error.message.contains(why), "{id}: {error}");
+            }
+        }
+    }
 }
 
 #[tokio::test]

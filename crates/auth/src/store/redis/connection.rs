@@ -93,18 +93,24 @@ impl Single {
             .set_max_delay(Duration::from_millis(500))
     }
 
-    /// Drops the connection `used` when what came over it is not Redis' protocol: nobody knows where the next answer begins. The library
-    /// keeps such a connection.
+    /// Drops the connection `used` when what came over it is not Redis' protocol, as nobody knows where the next answer begins, or when it
+    /// could not be opened again for another reason than that nobody answers. The library keeps such a connection.
     fn check<T>(
         &self,
         used: &Arc<ConnectionManager>,
         outcome: Result<T, RedisError>,
     ) -> Result<T, RedisError> {
         if let Err(error) = &outcome
-            && error.kind() == ErrorKind::Parse
+            && matches!(
+                error.kind(),
+                ErrorKind::Parse
+                    | ErrorKind::UnexpectedReturnType
+                    | ErrorKind::AuthenticationFailed
+                    | ErrorKind::Server(ServerErrorKind::BusyLoading)
+            )
             && let Ok(new) = ConnectionManager::new_lazy_with_config(self.client.clone(), Self::config())
         {
-            tracing::warn!(%error, "an answer of Redis cannot be read; the connection is made anew");
+            tracing::warn!(%error, "the connection to Redis is made anew");
             self.current.compare_and_swap(used, Arc::new(new));
         }
         outcome
