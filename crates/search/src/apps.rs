@@ -4,9 +4,9 @@ use std::{ops::Range, sync::Arc};
 
 use crate::{
     Index,
+    candidates::Candidate,
     index::Part,
     parsed_query::{Alternative, ParsedQuery, Slot, Why},
-    rank::Candidate,
     segment::squeezed,
     values::Looks,
 };

@@ -4,9 +4,9 @@ use serde::Serialize;
 
 use crate::{
     Hit, Index, Query,
+    candidates::Candidate,
     fields::Field,
     parsed_query::{ParsedQuery, Why},
-    rank::Candidate,
     terms::Terms,
     tokenize,
     used::Used,

@@ -6,9 +6,9 @@ use rustc_hash::FxHashMap;
 
 use crate::{
     Index,
+    candidates::Candidate,
     fields::Field,
     parsed_query::{ParsedQuery, Slot, Why, idf},
-    rank::Candidate,
     removal,
     score::Asked,
     vectors::cosines,

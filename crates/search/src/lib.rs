@@ -18,6 +18,7 @@
 
 mod apps;
 mod builder;
+mod candidates;
 mod document;
 mod document_vectors;
 mod explain;

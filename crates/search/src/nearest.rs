@@ -5,11 +5,11 @@
 use std::ops::Range;
 
 use crate::{
+    candidates::{Best, Candidate},
     document_vectors::{distances, signs},
     index::Index,
     meaning::DIMENSIONS,
     query::Query,
-    rank::{Best, Candidate},
     vectors::cosines,
 };
 

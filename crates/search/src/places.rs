@@ -3,8 +3,8 @@
 use crate::{
     Index,
     apps::NamedApp,
+    candidates::Candidate,
     features::{Features, Looked},
-    rank::Candidate,
 };
 
 /// Hits among which places are kept.

@@ -6,8 +6,8 @@ use rustc_hash::FxHashMap;
 
 use crate::{
     Index, Query,
+    candidates::Candidate,
     parsed_query::{ParsedQuery, Slot},
-    rank::Candidate,
     usage::UsageTerm,
     values::Looks,
 };

@@ -1,6 +1,6 @@
 //! Variety among the first hits of a request with several parts: words of it that no better hit has count once more.
 
-use crate::{features::Looked, parsed_query::ParsedQuery, rank::Candidate};
+use crate::{candidates::Candidate, features::Looked, parsed_query::ParsedQuery};
 
 /// Candidates from which the first hits are chosen, the best ones.
 const AMONG: usize = 20;

@@ -5,7 +5,7 @@ use std::{
     time::{Duration, SystemTime},
 };
 
-use gatewright_core::{RecordsError, SharedRecords};
+use gatewright_core::{RecordsError, SharedRecords, read_json};
 use gatewright_search::{MOST_PAIRS, Usage};
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
@@ -115,5 +115,5 @@ impl Rounds {
 /// A record; empty for one that cannot be read, such as one of another version. It is written anew.
 fn read(record: &[u8]) -> Usage {
     let is_short = record.len() <= LONGEST;
-    is_short.then(|| serde_json::from_slice(record).ok()).flatten().unwrap_or_default()
+    is_short.then(|| read_json(record).ok()).flatten().unwrap_or_default()
 }
