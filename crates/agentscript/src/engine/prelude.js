@@ -435,6 +435,8 @@
     }
     if (value instanceof MapCtor) return 'a Map';
     if (value instanceof SetCtor) return 'a Set';
+    if (isView(value)) return value instanceof DataViewCtor ? 'a DataView' : 'a typed array of ' + value.length + (value.length === 1 ? ' element' : ' elements');
+    if (value instanceof StringFn) return 'a String object';
     if (enumerations-- <= 0) return 'an object';
     const names = keys(value);
     let list = '';
@@ -449,7 +451,7 @@
   // A part of the value that could be meant.
   const hint = (value, path) => {
     if (typeof value === 'string') return isJson(value) ? '; if it is JSON, use JSON.parse(' + path + ')' : '';
-    if (value === null || typeof value !== 'object' || isArray(value) || enumerations <= 0) return '';
+    if (value === null || typeof value !== 'object' || isArray(value) || isView(value) || value instanceof StringFn || enumerations <= 0) return '';
     const names = keys(value);
     for (let i = 0; i < names.length && i < 100; i++) if (isArray(peek(value, names[i]))) return '; ' + path + '.' + names[i].slice(0, 40).toWellFormed() + ' is an array';
     return '';

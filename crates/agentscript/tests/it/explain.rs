@@ -62,6 +62,14 @@ async fn a_call_of_what_is_no_function_says_what_the_object_is() {
 async fn a_read_of_nothing_says_which_part_is_missing_and_what_there_is() {
     for (source, expected) in [
         (
+            "const bytes = new Uint8Array(1e6); return bytes.foo.bar",
+            "cannot read property 'bar' of undefined: bytes.foo is undefined; bytes is a typed array of 1000000 elements",
+        ),
+        (
+            "const text = new String('x'.repeat(1e6)); return text.foo.bar",
+            "cannot read property 'bar' of undefined: text.foo is undefined; text is a String object",
+        ),
+        (
             "const users = [{ id: 1, name: 'a' }]; return users.map((u) => u.address.city)",
             "cannot read property 'city' of undefined: u.address is undefined; u is an object with the keys id, name",
         ),
