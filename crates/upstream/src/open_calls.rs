@@ -8,7 +8,7 @@ use std::{
     fmt,
     sync::{
         Arc, Mutex, PoisonError,
-        atomic::{AtomicBool, Ordering},
+        atomic::{AtomicBool, AtomicUsize, Ordering},
     },
     time::Duration,
 };
@@ -105,6 +105,8 @@ pub(crate) struct OpenCall {
     events: mpsc::Sender<(Event, Room)>,
     room: Arc<Semaphore>,
     over: AtomicBool,
+    /// Questions that it was handed.
+    questions: AtomicUsize,
     /// An answer to its last request made a task of it.
     is_task: AtomicBool,
     status: Notify,
@@ -193,6 +195,7 @@ impl OpenCalls {
             events,
             room,
             over: AtomicBool::default(),
+            questions: AtomicUsize::default(),
             is_task: AtomicBool::default(),
             status: Notify::new(),
             answers,
@@ -210,7 +213,8 @@ impl OpenCalls {
         Some(self.turns.take(caller.lines().next().unwrap_or_default()).await)
     }
 
-    /// Hands a question to the call it belongs to: the one that `origin` or the question itself names, or the only caller there is.
+    /// Hands a question to the call it belongs to: the one that `origin` or the question itself names, or one of the only caller there is. Of
+    /// several it is the one that was asked least, the last of these: where each call asks, each has its question.
     pub(crate) fn ask(&self, origin: Option<&RequestId>, question: Question) -> Result<(), Unasked> {
         let call = {
             let mut table = self.lock();
@@ -225,14 +229,16 @@ impl OpenCalls {
                         table.begin_turns();
                         return Err(Unasked::Ambiguous);
                     }
-                    let last = last.clone();
+                    let asked = |call: &&Arc<OpenCall>| call.questions.load(Ordering::Relaxed);
+                    let least = table.all.iter().rev().min_by_key(asked).unwrap_or(last).clone();
                     if table.takes_turns() && self.turns.is_waited_for() {
                         table.begin_turns();
                     }
-                    last
+                    least
                 }
             }
         };
+        call.questions.fetch_add(1, Ordering::Relaxed);
         let bytes = weight(&question.request).min(KEPT_BYTES);
         call.hand_on(Event::Ask(Box::new(question)), bytes)
     }

@@ -106,3 +106,18 @@ async fn turns_end_when_no_question_would_have_been_ambiguous_for_a_while() {
     tokio::time::advance(TURNS_FOR).await;
     assert!(calls.turn(&nobody).await.is_none());
 }
+
+#[test]
+fn questions_that_name_no_call_go_to_the_call_of_their_caller_that_was_asked_least() {
+    let calls = Arc::new(OpenCalls::default());
+    let (_first, mut first) = calls.open(caller(1), None);
+    let (_second, mut second) = calls.open(caller(1), None);
+    let mut asked = || {
+        assert_eq!(calls.ask(None, question(10)), Ok(()));
+        let count = |events: &mut mpsc::Receiver<(Event, Room)>| {
+            std::iter::from_fn(|| events.try_recv().ok()).count()
+        };
+        (count(&mut first), count(&mut second))
+    };
+    assert_eq!([asked(), asked(), asked()], [(0, 1), (1, 0), (0, 1)]);
+}
