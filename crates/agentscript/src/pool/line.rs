@@ -1,10 +1,10 @@
 //! The line of runs that wait for a worker: whose turn is next, and how much of the pool one principal may take.
 //!
 //! A free worker goes to a run that another one waits for, then to one that a client waits for, then to one in the background; among those, to the
-//! principal with the fewest runs under way.
+//! principal with the fewest runs under way, and of several such to the one whose last turn is the longest ago.
 
 use std::{
-    collections::HashMap,
+    collections::{HashMap, HashSet},
     pin::Pin,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
     task::{Context, Poll},
@@ -61,7 +61,12 @@ struct State {
     /// In the order in which they came.
     waiting: Vec<Waiter>,
     last: u64,
+    /// Numbers of the last turns of principals that wait, or did lately.
+    turns: HashMap<Option<Arc<str>>, u64>,
 }
+
+/// Principals whose last turns are remembered although they wait for none.
+const MOST_REMEMBERED: usize = 1_000;
 
 /// Runs under way of one principal.
 #[derive(Debug, Clone, Copy, Default)]
@@ -178,7 +183,8 @@ impl Line {
             return None;
         }
         let running = |claim: &Claim| state.running.get(&claim.principal).map_or(0, |running| running.all);
-        let order = |claim: &Claim| (claim.level == 0, claim.background, running(claim));
+        let turn = |claim: &Claim| state.turns.get(&claim.principal).copied().unwrap_or(0);
+        let order = |claim: &Claim| (claim.level == 0, claim.background, running(claim), turn(claim));
         let may_run = |(_, waiter): &(usize, &Waiter)| self.may_run(state, &waiter.claim);
         let waiting = state.waiting.iter().enumerate().filter(may_run);
         // Of equals, the first one.
@@ -204,6 +210,14 @@ impl Line {
 
 impl State {
     fn begin(&mut self, claim: &Claim) {
+        if claim.level == 0 {
+            self.last += 1;
+            self.turns.insert(claim.principal.clone(), self.last);
+            if self.turns.len() > MOST_REMEMBERED {
+                let waiting: HashSet<_> = self.waiting.iter().map(|waiter| &waiter.claim.principal).collect();
+                self.turns.retain(|principal, _| waiting.contains(principal));
+            }
+        }
         let running = self.running.entry(claim.principal.clone()).or_default();
         running.all += 1;
         if claim.background {
@@ -303,6 +317,38 @@ mod tests {
         assert!((&mut later).now_or_never().is_none());
         drop((bob, own));
         assert!((&mut later).now_or_never().unwrap().is_ok());
+    }
+
+    #[test]
+    fn principals_take_turns_however_many_of_their_runs_wait() {
+        for background in [false, true] {
+            let line = free(1);
+            let running = turn(&line, of("alice", background));
+            let mut own = [(); 3].map(|()| waits(&line, of("alice", background), None));
+            let mut others = [(); 2].map(|()| waits(&line, of("bob", background), None));
+            let mut next = |before: Turn, of_bob: bool, at: usize| {
+                drop(before);
+                let whose = if of_bob { &mut others[at] } else { &mut own[at] };
+                whose.now_or_never().expect("it is its turn").ok().unwrap()
+            };
+            let running = next(running, true, 0);
+            let running = next(running, false, 0);
+            let running = next(running, true, 1);
+            let running = next(running, false, 1);
+            next(running, false, 2);
+        }
+    }
+
+    #[test]
+    fn last_turns_are_remembered_for_so_many_principals() {
+        let line = free(1);
+        let _waits = (turn(&line, of("alice", false)), waits(&line, of("bob", false), None));
+        line.put();
+        for n in 0..3 * MOST_REMEMBERED {
+            line.put();
+            drop(turn(&line, of(&n.to_string(), false)));
+        }
+        assert!(line.lock().turns.len() <= MOST_REMEMBERED + 1);
     }
 
     #[test]
