@@ -188,7 +188,7 @@ mod tests {
 
     #[test]
     fn a_long_journal_is_not_read_on_the_thread_that_asks_for_it() {
-        let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+        let runtime = tokio::runtime::Builder::new_current_thread().max_blocking_threads(1).build().unwrap();
         let steps = |entries: usize| {
             let script = "x".repeat(entries);
             let start = serde_json::json!({"script": script, "log": "off", "limits": gatewright_agentscript::Limits::default(),
@@ -199,9 +199,14 @@ mod tests {
         runtime.block_on(async {
             let short = Past::open(steps(10)).now_or_never().expect("it is read at once");
             assert_eq!(short.unwrap().0.script.len(), 10);
+            // The only thread for such work is busy until it is told to go on.
+            let (go_on, told) = std::sync::mpsc::channel();
+            let busy = tokio::task::spawn_blocking(move || told.recv());
             let long = Past::open(steps(100_000));
             tokio::pin!(long);
             assert!(futures::poll!(&mut long).is_pending());
+            go_on.send(()).unwrap();
+            busy.await.unwrap().unwrap();
             assert_eq!(long.await.unwrap().0.script.len(), 100_000);
         });
     }
