@@ -9,6 +9,7 @@ pub(crate) fn shorten(text: &str, most: usize) -> String {
 }
 
 /// One line of a report: control characters are escaped, and what is longer than any name is cut.
+#[cfg(feature = "suites")]
 pub(crate) fn one_line(text: &str) -> String {
     gatewright_findings::printable(text, 2_000)
 }
