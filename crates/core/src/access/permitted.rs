@@ -19,7 +19,7 @@ use super::{
 };
 use crate::{
     AppEntry, AppFuture, AppOptions, PolicyObject, PolicyResource, RequestObject, ToolEntry,
-    questions::{Answers, Asking, CannotAsk, MOST_QUESTIONS, can_answer},
+    questions::{Answers, Asking, CannotAsk, MOST_QUESTIONS, leads_to_web, missing},
 };
 
 /// A tool that its caller may call.
@@ -398,14 +398,14 @@ impl Permitted<TaskItem> {
         params.task_id.clone_from(&self.local);
         let has = request.client_capabilities().unwrap_or_default();
         let context = self.permit.context(Cleared::with_its_call(), request);
-        let result = self.owner.app.get_task(params, context).await?;
-        // What a task asks is asked as what a call asks.
-        if let TaskPayload::InputRequired { input_requests } = &result.task.payload {
-            match input_requests.len() > MOST_QUESTIONS {
-                true => Err(CannotAsk::TooMany),
-                false => can_answer(input_requests, &has),
+        let mut result = self.owner.app.get_task(params, context).await?;
+        // What a task asks is asked as what a call asks; who cannot answer a question learns that the task waits, and nothing more.
+        if let TaskPayload::InputRequired { input_requests } = &mut result.task.payload {
+            if input_requests.len() > MOST_QUESTIONS {
+                return Err(CannotAsk::TooMany.into_error());
             }
-            .map_err(CannotAsk::into_error)?;
+            input_requests.values().try_for_each(leads_to_web).map_err(CannotAsk::into_error)?;
+            input_requests.retain(|_, request| missing(request, &has).is_none());
         }
         Ok(result)
     }

@@ -23,6 +23,7 @@ pub use call::{
 pub use client::ask_client;
 pub(crate) use conversation::{Answers, Asking, Conversation, Response, Unanswered};
 pub use kind::{can_answer, declare_questions, is_web_address, outline, question_capabilities};
+pub(crate) use kind::{leads_to_web, missing};
 pub(crate) use open_calls::{ArgumentsDigest, CallKey, OpenCalls};
 pub use open_calls::{DigestPart, digest_of_parts};
 pub(crate) use open_questions::OpenCallId;
