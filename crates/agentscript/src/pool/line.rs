@@ -1,7 +1,7 @@
 //! The line of runs that wait for a worker: whose turn is next, and how much of the pool one principal may take.
 //!
-//! A free worker goes to a run that another one waits for, then to one that a client waits for, then to one in the background; among those, to the
-//! principal with the fewest runs under way, and of several such to the one whose last turn is the longest ago.
+//! A free worker goes to a run that another one waits for, then to one that a client waits for, then to one in the background, which is passed over
+//! four times at most; among those, to the principal with the fewest runs under way, and of several such to the one whose last turn is the longest ago.
 
 use std::{
     collections::{HashMap, HashSet},
@@ -63,7 +63,12 @@ struct State {
     last: u64,
     /// Numbers of the last turns of principals that wait, or did lately.
     turns: HashMap<Option<Arc<str>>, u64>,
+    /// Turns that runs with waiting clients had since one in the background had its own, while such waited.
+    passed: usize,
 }
+
+/// Turns that go to runs with waiting clients before one goes to the background.
+const MOST_PASSED: usize = 4;
 
 /// Principals whose last turns are remembered although they wait for none.
 const MOST_REMEMBERED: usize = 1_000;
@@ -184,7 +189,12 @@ impl Line {
         }
         let running = |claim: &Claim| state.running.get(&claim.principal).map_or(0, |running| running.all);
         let turn = |claim: &Claim| state.turns.get(&claim.principal).copied().unwrap_or(0);
-        let order = |claim: &Claim| (claim.level == 0, claim.background, running(claim), turn(claim));
+        let class = |claim: &Claim| match claim.background {
+            true if state.passed >= MOST_PASSED => 0,
+            false => 1,
+            true => 2,
+        };
+        let order = |claim: &Claim| (claim.level == 0, class(claim), running(claim), turn(claim));
         let may_run = |(_, waiter): &(usize, &Waiter)| self.may_run(state, &waiter.claim);
         let waiting = state.waiting.iter().enumerate().filter(may_run);
         // Of equals, the first one.
@@ -211,6 +221,10 @@ impl Line {
 impl State {
     fn begin(&mut self, claim: &Claim) {
         if claim.level == 0 {
+            self.passed = match claim.background {
+                true => 0,
+                false => self.passed + usize::from(self.waiting.iter().any(|one| one.claim.background)),
+            };
             self.last += 1;
             self.turns.insert(claim.principal.clone(), self.last);
             if self.turns.len() > MOST_REMEMBERED {
@@ -337,6 +351,22 @@ mod tests {
             let running = next(running, false, 1);
             next(running, false, 2);
         }
+    }
+
+    #[test]
+    fn runs_in_the_background_are_passed_over_a_few_times_and_not_for_ever() {
+        let line = free(1);
+        let mut running = turn(&line, of("alice", false));
+        let mut bob = waits(&line, of("bob", true), None);
+        for _ in 0..MOST_PASSED {
+            let mut own = waits(&line, of("alice", false), Some(9));
+            drop(running);
+            running = (&mut own).now_or_never().expect("a client waits for it").ok().unwrap();
+        }
+        let mut own = waits(&line, of("alice", false), Some(9));
+        drop(running);
+        assert!((&mut own).now_or_never().is_none());
+        assert!((&mut bob).now_or_never().is_some());
     }
 
     #[test]
