@@ -43,9 +43,12 @@ pub fn format_of(path: &Path) -> Result<Format, BadConfig> {
 /// The text as a value; an empty file is an empty configuration. Errors leave out the text around them, which may contain secrets.
 pub fn value(text: &str, format: Format) -> Result<Value, Finding> {
     let parsed = match format {
-        Format::Json | Format::Toml if has_too_many_values(text, format) => {
-            Err((None, format!("the file has more than {MOST_VALUES} keys and values")))
-        }
+        Format::Json | Format::Toml if has_too_many_values(text, format) => Err((
+            None,
+            format!(
+                "the file has more than {MOST_VALUES} keys and values, which no configuration has: name another file"
+            ),
+        )),
         Format::Yaml if text.trim().is_empty() => Ok(Value::Null),
         Format::Yaml => serde_saphyr::from_str(text).map_err(|error| {
             let line = error.location().and_then(|at| usize::try_from(at.line()).ok());
