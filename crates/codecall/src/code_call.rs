@@ -22,11 +22,12 @@ use crate::{
     live_index::LiveIndex,
     meta_tools,
     results::{Finish, KeptResults},
+    rounds::Rounds,
     runs::Background,
     semantic::Semantic,
     settings::Settings,
-    shapes::{Shapes, Sharing},
-    usage::{SearchUsage, UsageSharing},
+    shapes::{Shapes, SharedShapes},
+    usage::{SearchUsage, SharedUsage},
 };
 
 /// Code mode over the tools that `invoker` reaches.
@@ -41,9 +42,9 @@ pub struct CodeCall {
     tools: ArcSwap<Arc<[Tool]>>,
     pub(crate) schemas: Arc<[InputSchema]>,
     pub(crate) shapes: Arc<Shapes>,
-    sharing: Sharing,
+    shapes_sharing: Rounds,
     pub(crate) usage: Arc<SearchUsage>,
-    usage_sharing: UsageSharing,
+    usage_sharing: Rounds,
     pub(crate) kept: Arc<KeptResults>,
     own_paths: OnceLock<Arc<OwnPaths>>,
     pub(crate) executions: Executions,
@@ -89,9 +90,9 @@ impl CodeCall {
         invoker.notify(shapes.clone());
         Self {
             shapes,
-            sharing: Sharing::default(),
+            shapes_sharing: Rounds::default(),
             usage: Arc::new(SearchUsage::new(settings.config.search.usage)),
-            usage_sharing: UsageSharing::default(),
+            usage_sharing: Rounds::default(),
             kept: Arc::default(),
             background: Background::default(),
             this: OnceLock::new(),
@@ -254,7 +255,8 @@ impl CodeCall {
 
     /// Shares the shapes that are learned with other instances through `store`. Must be called within a Tokio runtime.
     pub fn share_shapes(&self, store: Arc<dyn SharedRecords>) {
-        self.sharing.start(self.shapes.clone(), self.invoker.registry().clone(), store);
+        let registry = self.invoker.registry().clone();
+        self.shapes_sharing.start(SharedShapes::new(self.shapes.clone(), registry, store));
     }
 
     /// Returns `true` if calls that follow searches are counted.
@@ -265,13 +267,13 @@ impl CodeCall {
     /// Shares the counts of calls that follow searches with other instances through `store`, and keeps them there. Must be called within a Tokio
     /// runtime.
     pub fn share_usage(&self, store: Arc<dyn SharedRecords>) {
-        self.usage_sharing.start(self.usage.clone(), store);
+        self.usage_sharing.start(SharedUsage::new(self.usage.clone(), store));
     }
 
     /// Ends background work and waits for it.
     pub async fn close(&self) {
         self.close_background().await;
-        self.sharing.close().await;
+        self.shapes_sharing.close().await;
         self.usage_sharing.close().await;
         self.semantic.close().await;
     }

@@ -33,6 +33,7 @@ mod progress;
 mod references;
 mod result_shape;
 mod results;
+mod rounds;
 mod runs;
 mod search;
 mod semantic;

@@ -21,7 +21,7 @@ pub(crate) mod text_kind;
 pub(crate) use inputs::SentInput;
 pub(crate) use learned::Shapes;
 pub(crate) use restore::restore_numbers;
-pub(crate) use sharing::Sharing;
+pub(crate) use sharing::SharedShapes;
 pub(crate) use text_kind::TextKind;
 
 /// The shape of a tool's results. The value described is the one that `callTool` returns.

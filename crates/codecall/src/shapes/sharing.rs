@@ -1,21 +1,13 @@
 //! Sharing learned shapes between instances: each adds what is new to a record that all of them read.
 
-use std::{
-    collections::HashSet,
-    fmt::Write as _,
-    sync::{Arc, Mutex, PoisonError},
-    time::Duration,
-};
+use std::{collections::HashSet, fmt::Write as _, sync::Arc, time::Duration};
 
 use data_encoding::HEXLOWER;
 use gatewright_core::{Audience, RecordsError, Registry, SharedRecords};
-use tokio::task::JoinHandle;
-use tokio_util::sync::CancellationToken;
 
 use super::{Shapes, declared, learned::Key, slot::Learned};
+use crate::rounds::Round;
 
-/// Time between two rounds.
-const PERIOD: Duration = Duration::from_secs(5);
 /// Records that are read at once.
 const BATCH: usize = 64;
 /// Tries to add to a record that other instances write as well.
@@ -26,34 +18,9 @@ const LONGEST: usize = 256 * 1024;
 const MOST_LOOKED_UP: usize = 20_000;
 /// Time after which a shape is forgotten that nobody adds to.
 const TTL: Duration = Duration::from_secs(30 * 24 * 3_600);
-/// Longest time of the last round, when the gateway stops.
-const LAST_ROUND: Duration = Duration::from_secs(2);
 
-/// The task that shares shapes.
-#[derive(Debug, Default)]
-pub(crate) struct Sharing(Mutex<Option<(CancellationToken, JoinHandle<()>)>>);
-
-impl Sharing {
-    /// Shares `shapes` of the tools of `registry` through `store` from now on.
-    pub(crate) fn start(&self, shapes: Arc<Shapes>, registry: Arc<Registry>, store: Arc<dyn SharedRecords>) {
-        shapes.set_shared();
-        let stop = CancellationToken::new();
-        let rounds = Rounds { shapes, registry, store, looked_up: HashSet::new(), clock: 0 };
-        let task = tokio::spawn(rounds.run(stop.clone()));
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some((stop, task));
-    }
-
-    /// Shares what is left, and ends.
-    pub(crate) async fn close(&self) {
-        let running = self.0.lock().unwrap_or_else(PoisonError::into_inner).take();
-        if let Some((stop, task)) = running {
-            stop.cancel();
-            let _ = task.await;
-        }
-    }
-}
-
-struct Rounds {
+/// Shapes that are shared through a store.
+pub(crate) struct SharedShapes {
     shapes: Arc<Shapes>,
     registry: Arc<Registry>,
     store: Arc<dyn SharedRecords>,
@@ -63,46 +30,11 @@ struct Rounds {
     clock: u64,
 }
 
-impl Rounds {
-    async fn run(mut self, stop: CancellationToken) {
-        let mut is_down = false;
-        loop {
-            let failed = self.round().await.is_err();
-            if failed && !is_down {
-                tracing::warn!("shapes of results are not shared: the store does not answer");
-            }
-            is_down = failed;
-            tokio::select! {
-                () = tokio::time::sleep(PERIOD) => {}
-                () = stop.cancelled() => break,
-            }
-        }
-        let _ = tokio::time::timeout(LAST_ROUND, self.round()).await;
-    }
-
-    /// Shares what is new here, and reads the records of tools that were used, asked for or are new.
-    async fn round(&mut self) -> Result<(), RecordsError> {
-        if !self.shapes.is_on() {
-            return Ok(());
-        }
-        let mut keys = self.new_tools();
-        keys.extend(self.shapes.take_wanted());
-        let slots = self.shapes.slots();
-        let since = self.clock;
-        let used = slots.iter().filter(|(_, slot)| slot.used() >= since || slot.lock().has_fresh());
-        keys.extend(used.map(|(key, _)| key.clone()));
-        self.clock = slots.iter().map(|(_, slot)| slot.used() + 1).max().unwrap_or(since);
-        let named: Vec<(Key, String)> =
-            keys.into_iter().filter_map(|key| Some((key.clone(), name(&key)?))).collect();
-        for batch in named.chunks(BATCH) {
-            let names: Vec<String> = batch.iter().map(|(_, name)| name.clone()).collect();
-            let records = self.store.get_many(&names).await?;
-            for ((key, name), record) in batch.iter().zip(records) {
-                self.exchange(key, name, record).await?;
-                self.looked_up.insert(key.version);
-            }
-        }
-        Ok(())
+impl SharedShapes {
+    /// `shapes` of the tools of `registry`, shared through `store` from now on.
+    pub(crate) fn new(shapes: Arc<Shapes>, registry: Arc<Registry>, store: Arc<dyn SharedRecords>) -> Self {
+        shapes.set_shared();
+        Self { shapes, registry, store, looked_up: HashSet::new(), clock: 0 }
     }
 
     /// Tools without an output schema whose records have not been looked for.
@@ -164,6 +96,36 @@ impl Rounds {
             Ok(after) if after.len() <= LONGEST => self.store.replace(name, before, &after, TTL).await,
             _ => Ok(false),
         }
+    }
+}
+
+impl Round for SharedShapes {
+    const PERIOD: Duration = Duration::from_secs(5);
+    const NAME: &'static str = "shapes of results";
+
+    /// Shares what is new here, and reads the records of tools that were used, asked for or are new.
+    async fn round(&mut self) -> Result<(), RecordsError> {
+        if !self.shapes.is_on() {
+            return Ok(());
+        }
+        let mut keys = self.new_tools();
+        keys.extend(self.shapes.take_wanted());
+        let slots = self.shapes.slots();
+        let since = self.clock;
+        let used = slots.iter().filter(|(_, slot)| slot.used() >= since || slot.lock().has_fresh());
+        keys.extend(used.map(|(key, _)| key.clone()));
+        self.clock = slots.iter().map(|(_, slot)| slot.used() + 1).max().unwrap_or(since);
+        let named: Vec<(Key, String)> =
+            keys.into_iter().filter_map(|key| Some((key.clone(), name(&key)?))).collect();
+        for batch in named.chunks(BATCH) {
+            let names: Vec<String> = batch.iter().map(|(_, name)| name.clone()).collect();
+            let records = self.store.get_many(&names).await?;
+            for ((key, name), record) in batch.iter().zip(records) {
+                self.exchange(key, name, record).await?;
+                self.looked_up.insert(key.version);
+            }
+        }
+        Ok(())
     }
 }
 

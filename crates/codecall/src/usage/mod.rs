@@ -15,7 +15,7 @@ use gatewright_search::{Usage, UsageTerm, UsedDocument};
 
 use crate::{UsageRanking, live_index::document_name};
 use callers::Callers;
-pub(crate) use sharing::UsageSharing;
+pub(crate) use sharing::SharedUsage;
 
 mod callers;
 mod sharing;

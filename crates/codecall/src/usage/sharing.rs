@@ -1,19 +1,16 @@
 //! Sharing counts between instances: each adds its own to records that all of them read.
 
 use std::{
-    sync::{Arc, Mutex, PoisonError},
+    sync::Arc,
     time::{Duration, SystemTime},
 };
 
 use gatewright_core::{RecordsError, SharedRecords, read_json};
 use gatewright_search::{MOST_PAIRS, Usage};
-use tokio::task::JoinHandle;
-use tokio_util::sync::CancellationToken;
 
 use super::SearchUsage;
+use crate::rounds::Round;
 
-/// Time between two rounds.
-const PERIOD: Duration = Duration::from_secs(60);
 /// Records of the counts, by term.
 const PARTS: u64 = 16;
 /// Tries to add to a record that other instances write as well.
@@ -22,64 +19,18 @@ const MOST_TRIES: usize = 5;
 const LONGEST: usize = 256 * 1024;
 /// Time after which a record is forgotten that nobody adds to.
 const TTL: Duration = Duration::from_secs(90 * 24 * 3_600);
-/// Longest time of the last round, when the gateway stops.
-const LAST_ROUND: Duration = Duration::from_secs(2);
 
-/// The task that shares counts.
-#[derive(Debug, Default)]
-pub(crate) struct UsageSharing(Mutex<Option<(CancellationToken, JoinHandle<()>)>>);
-
-impl UsageSharing {
-    /// Shares `usage` through `store` from now on.
-    pub(crate) fn start(&self, usage: Arc<SearchUsage>, store: Arc<dyn SharedRecords>) {
-        usage.set_shared();
-        let stop = CancellationToken::new();
-        let task = tokio::spawn(Rounds { usage, store }.run(stop.clone()));
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some((stop, task));
-    }
-
-    /// Shares what is left, and ends.
-    pub(crate) async fn close(&self) {
-        let running = self.0.lock().unwrap_or_else(PoisonError::into_inner).take();
-        if let Some((stop, task)) = running {
-            stop.cancel();
-            let _ = task.await;
-        }
-    }
-}
-
-struct Rounds {
+/// Counts that are shared through a store.
+pub(crate) struct SharedUsage {
     usage: Arc<SearchUsage>,
     store: Arc<dyn SharedRecords>,
 }
 
-impl Rounds {
-    async fn run(self, stop: CancellationToken) {
-        let mut is_down = false;
-        loop {
-            let failed = self.round().await.is_err();
-            if failed && !is_down {
-                tracing::warn!("use of tools after searches is not shared: the store does not answer");
-            }
-            is_down = failed;
-            tokio::select! {
-                () = tokio::time::sleep(PERIOD) => {}
-                () = stop.cancelled() => break,
-            }
-        }
-        let _ = tokio::time::timeout(LAST_ROUND, self.round()).await;
-    }
-
-    /// Adds what is new here to the records, and takes over what all instances counted.
-    async fn round(&self) -> Result<(), RecordsError> {
-        let names: Vec<String> = (0..PARTS).map(|number| format!("v1 {number}")).collect();
-        let records = self.store.get_many(&names).await?;
-        let mut together = Usage::default();
-        for ((number, name), record) in (0..).zip(&names).zip(records) {
-            together.add(&self.exchange(number, name, record).await?, SystemTime::now());
-        }
-        self.usage.take_over(together);
-        Ok(())
+impl SharedUsage {
+    /// `usage`, shared through `store` from now on.
+    pub(crate) fn new(usage: Arc<SearchUsage>, store: Arc<dyn SharedRecords>) -> Self {
+        usage.set_shared();
+        Self { usage, store }
     }
 
     /// Adds what is new here to one record, and returns the outcome.
@@ -109,6 +60,22 @@ impl Rounds {
             record = self.store.get_many(std::slice::from_ref(name)).await?.pop().flatten();
         }
         Ok(record.as_deref().map(read).unwrap_or_default())
+    }
+}
+
+impl Round for SharedUsage {
+    const PERIOD: Duration = Duration::from_secs(60);
+    const NAME: &'static str = "use of tools after searches";
+
+    async fn round(&mut self) -> Result<(), RecordsError> {
+        let names: Vec<String> = (0..PARTS).map(|number| format!("v1 {number}")).collect();
+        let records = self.store.get_many(&names).await?;
+        let mut together = Usage::default();
+        for ((number, name), record) in (0..).zip(&names).zip(records) {
+            together.add(&self.exchange(number, name, record).await?, SystemTime::now());
+        }
+        self.usage.take_over(together);
+        Ok(())
     }
 }
 
