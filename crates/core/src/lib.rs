@@ -131,7 +131,7 @@ pub use secret::Secret;
 pub use share::{Claimant, NoShare, Portion, Share, Shares};
 pub use sign_in::{SIGN_IN_QUESTION, URL_ELICITATION_REQUIRED, ask_to_sign_in, sign_in_error};
 pub use state_home::{PassedOn, StateHome};
-pub use tool::ToolEntry;
+pub use tool::{ReadOutput, ReadSchemas, ToolEntry};
 pub use tool_settings::{ToolMeta, ToolOverride, UsageExample};
 pub use trace::{Incoming, TraceContext};
 pub use unavailable::{Unavailable, UnavailableApp};

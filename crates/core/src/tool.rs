@@ -39,8 +39,30 @@ pub struct ToolEntry {
     pub(crate) is_changed: bool,
     pub(crate) owner: AppEntry,
     pub(crate) version: OnceLock<[u8; 16]>,
-    /// The output schema as code mode reads it.
-    pub(crate) read_output: OnceLock<Option<Arc<JsonObject>>>,
+    /// The schemas as code mode reads them.
+    pub(crate) read_schemas: OnceLock<ReadSchemas>,
+}
+
+/// The schemas of a tool as code mode reads them.
+#[derive(Debug, Clone)]
+pub struct ReadSchemas {
+    /// The output schema, unless it says nothing.
+    pub output: Option<ReadOutput>,
+    /// Part of the input schema accepts any object, any array or any value.
+    pub is_input_open: bool,
+}
+
+/// An output schema that says something about the results.
+#[derive(Debug, Clone)]
+pub struct ReadOutput {
+    /// The schema of the value that scripts get.
+    pub schema: Arc<JsonObject>,
+    /// Results are wrapped in an object with one property.
+    pub wraps: bool,
+    /// Results are text alone.
+    pub is_text: bool,
+    /// Part of it accepts any object, any array or any value.
+    pub is_open: bool,
 }
 
 impl std::fmt::Debug for ToolEntry {
@@ -152,12 +174,9 @@ impl ToolEntry {
         }
     }
 
-    /// The output schema as `read` makes it, which is called once in the life of the tool.
-    pub fn output_read_once(
-        &self,
-        read: impl FnOnce(&Arc<JsonObject>) -> Option<Arc<JsonObject>>,
-    ) -> Option<Arc<JsonObject>> {
-        self.read_output.get_or_init(|| self.tool.output_schema.as_ref().and_then(read)).clone()
+    /// The schemas as `read` reads them, which is called once in the life of the tool.
+    pub fn schemas_read_once(&self, read: impl FnOnce(&Tool) -> ReadSchemas) -> &ReadSchemas {
+        self.read_schemas.get_or_init(|| read(&self.tool))
     }
 
     /// Output schema, when the tool has one.

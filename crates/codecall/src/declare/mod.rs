@@ -22,7 +22,7 @@ pub(crate) use words::{clean_descriptions, is_deprecated, misleads, sentence};
 use crate::{
     hints,
     result_shape::ResultShape,
-    shapes::declared::{may_have_long_integers, tells},
+    shapes::declared::{self, may_have_long_integers},
 };
 use node::{Graph, Id};
 use print::{BRIEF, LEVELS, Printer, plain};
@@ -144,7 +144,7 @@ pub(crate) fn brief(tool: &ToolEntry, about: &str, result: Option<&ResultShape>)
 /// Observations of results: their number, and the format of texts.
 fn observed(tool: &ToolEntry, shape: &ResultShape) -> Option<String> {
     // What a tool declares was not observed, only what it leaves open.
-    let part = if tool.tool.output_schema.as_deref().is_some_and(tells) { " in part" } else { "" };
+    let part = if declared::read(tool).output.is_some() { " in part" } else { "" };
     let answers = shape.observed.map(|answers| match answers {
         1 => format!("observed{part}, 1 answer"),
         _ => format!("observed{part}, {answers} answers"),

@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use gatewright_core::{ToolEntry, rmcp::model::JsonObject};
+use gatewright_core::{ReadOutput, ReadSchemas, ToolEntry, rmcp::model::JsonObject};
 use gatewright_shape::spell_long_integers;
 use serde_json::{Value, json};
 
-use super::ResultShape;
+use super::{ResultShape, open_parts::leaves_open};
 
 /// Name of the one property that SDKs wrap results in.
 pub(crate) const RESULT: &str = "result";
@@ -19,8 +19,20 @@ const DEEPEST: usize = 32;
 
 /// The shape that `tool` declares, unless it says nothing.
 pub(crate) fn declared(tool: &ToolEntry) -> Option<ResultShape> {
-    let schema = tool.output_read_once(as_scripts_see_it)?;
+    let schema = read(tool).output.as_ref()?.schema.clone();
     Some(ResultShape { schema, observed: None, text: None })
+}
+
+/// The schemas of `tool`, which are read once: each of its results asks for this.
+pub(crate) fn read(tool: &ToolEntry) -> &ReadSchemas {
+    tool.schemas_read_once(|tool| ReadSchemas {
+        output: tool.output_schema.as_ref().and_then(|schema| {
+            let seen = as_scripts_see_it(schema)?;
+            let is_open = leaves_open(&seen);
+            Some(ReadOutput { schema: seen, wraps: wraps(schema), is_text: is_text(schema), is_open })
+        }),
+        is_input_open: leaves_open(&tool.input_schema),
+    })
 }
 
 /// Returns `true` if results of this schema are unwrapped: it has the mark of FastMCP, or `result` is its only property and required.
@@ -54,15 +66,6 @@ pub(crate) fn is_text(schema: &JsonObject) -> bool {
     let property = schema.get("properties").and_then(|properties| properties.get(RESULT));
     let of_value = if wraps(schema) { property.and_then(Value::as_object) } else { Some(schema) };
     of_value.and_then(|schema| schema.get("type")).is_some_and(|kind| kind == "string")
-}
-
-/// Returns `true` if this declared schema says something about the value.
-pub(crate) fn tells(schema: &JsonObject) -> bool {
-    if !wraps(schema) {
-        return !is_vacuous(schema);
-    }
-    let property = schema.get("properties").and_then(|properties| properties.get(RESULT));
-    property.and_then(Value::as_object).is_some_and(|inner| !is_vacuous(inner))
 }
 
 /// Returns `true` if `value`, a number, text, boolean or null, may be what this declared schema wraps.

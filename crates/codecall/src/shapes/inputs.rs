@@ -6,9 +6,9 @@ use gatewright_core::{Caller, ToolEntry, rmcp::model::JsonObject};
 use gatewright_shape::Shape;
 
 use super::{
-    Shapes,
+    Shapes, declared,
     learned::witness,
-    open_parts::{Required, complete, leaves_open},
+    open_parts::{Required, complete},
     slot::Slot,
 };
 
@@ -37,7 +37,7 @@ impl Shapes {
         caller: &Caller,
         input: &JsonObject,
     ) -> Option<SentInput> {
-        if input.is_empty() || !self.is_on() || !leaves_open(tool.input_schema()) {
+        if input.is_empty() || !self.is_on() || !declared::read(tool).is_input_open {
             return None;
         }
         let slot = self.slot_of(tool, caller);

@@ -233,13 +233,10 @@ impl Shapes {
 
 impl ResultListener for Shapes {
     fn answered(&self, tool: &PermittedTool, result: &CallToolResult) {
-        let declared = tool.tool.output_schema.as_deref().filter(|schema| declared::tells(schema));
-        let is_text = declared.is_some_and(declared::is_text);
-        let leaves_nothing_open = || !declared::declared(tool).is_some_and(|it| leaves_open(&it.schema));
-        if result.is_error == Some(true)
-            || !self.is_on()
-            || declared.is_some() && !is_text && leaves_nothing_open()
-        {
+        let declared = declared::read(tool).output.as_ref();
+        let is_text = declared.is_some_and(|schema| schema.is_text);
+        let says_all = declared.is_some_and(|schema| !schema.is_text && !schema.is_open);
+        if result.is_error == Some(true) || !self.is_on() || says_all {
             return;
         }
         let slot = self.slot(&Key::of(tool, tool.caller()));

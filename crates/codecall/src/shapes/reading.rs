@@ -95,15 +95,13 @@ impl Texts {
 impl Reading {
     /// The reading of a tool: its output schema decides, and where that says nothing, the texts it answered with before.
     pub(crate) fn of(tool: &ToolEntry, before: impl FnOnce() -> Texts) -> Self {
-        let Some(schema) = tool.tool.output_schema.clone().filter(|schema| declared::tells(schema)) else {
-            return Self::after(before());
-        };
-        let (unwraps, text) = match &*schema {
-            schema if declared::is_text(schema) => (true, Text::Plain),
-            schema if declared::wraps(schema) => (true, Text::Json),
+        let Some(read) = &declared::read(tool).output else { return Self::after(before()) };
+        let (unwraps, text) = match read {
+            read if read.is_text => (true, Text::Plain),
+            read if read.wraps => (true, Text::Json),
             _ => (false, Text::Records),
         };
-        Self { unwraps, text, declared: Some(schema) }
+        Self { unwraps, text, declared: tool.tool.output_schema.clone() }
     }
 
     /// The reading of a tool that declares nothing, after answers with these texts.

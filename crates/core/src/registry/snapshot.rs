@@ -326,7 +326,7 @@ fn tool_entry(
         common,
         owner: entry.clone(),
         version: OnceLock::new(),
-        read_output: OnceLock::new(),
+        read_schemas: OnceLock::new(),
     })
 }
 
