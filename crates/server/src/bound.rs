@@ -1,13 +1,6 @@
 //! A server that listens: accepts connections, serves them, and lets them end.
 
-use std::{
-    net::SocketAddr,
-    sync::{
-        Arc,
-        atomic::{AtomicBool, Ordering},
-    },
-    time::Duration,
-};
+use std::{net::SocketAddr, sync::Arc, time::Duration};
 
 use axum::body::Body;
 use futures::future::BoxFuture;
@@ -211,12 +204,12 @@ impl Wire {
         socket.set_write_timeout(Some(dispatcher.keep_alive.times.write()));
         let socket = TokioIo::new(Box::pin(socket));
         // hyper keeps room for an answer in each connection, also in one that waits: a box is less than the 20 KB of ours.
-        let is_used = AtomicBool::new(false);
+        let pace = timer.clone();
         let service = service_fn(move |request: Request<Incoming>| {
-            let (comes_again, dispatcher) = (is_used.swap(true, Ordering::Relaxed), dispatcher.clone());
+            let (is_at_once, dispatcher) = (!pace.was_waited_for(), dispatcher.clone());
             Box::pin(async move {
                 // A client may send its next requests at once: between two of them all others get their turn.
-                if comes_again {
+                if is_at_once {
                     tokio::task::yield_now().await;
                 }
                 dispatcher.answer(request.map(Body::new), peer, encrypted).await

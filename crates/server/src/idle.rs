@@ -82,6 +82,8 @@ struct TimerState {
     used: AtomicBool,
     /// Bytes came since hyper last began to wait for a head.
     begun: AtomicBool,
+    /// The socket had nothing to read since the last request, so that other connections had their turn.
+    waited: AtomicBool,
     /// One for all waits of the connection. It rings too early rather than being set for each request.
     alarm: Mutex<Pin<Box<Sleep>>>,
 }
@@ -96,8 +98,14 @@ impl IdleTimer {
             head: times.head,
             used: AtomicBool::new(false),
             begun: AtomicBool::new(false),
+            waited: AtomicBool::new(true),
             alarm: Mutex::new(Box::pin(tokio::time::sleep(times.head.min(times.longest())))),
         }))
+    }
+
+    /// Returns `false` for a request that was there already when the one before it was answered.
+    pub(crate) fn was_waited_for(&self) -> bool {
+        self.0.waited.swap(false, Ordering::Relaxed)
     }
 
     /// The connection's socket, which tells when a request begins.
@@ -178,7 +186,10 @@ impl<S: AsyncRead + Unpin> AsyncRead for TimedSocket<S> {
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
         let before = buffer.filled().len();
-        let read = ready!(Pin::new(&mut self.socket).poll_read(cx, buffer));
+        let Poll::Ready(read) = Pin::new(&mut self.socket).poll_read(cx, buffer) else {
+            self.watch.waited.store(true, Ordering::Relaxed);
+            return Poll::Pending;
+        };
         if buffer.filled().len() > before {
             self.watch.begun.store(true, Ordering::Relaxed);
         }
