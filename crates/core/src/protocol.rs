@@ -2,11 +2,11 @@
 //!
 //! A new revision is a variant of [`Revision`]; the compiler then names the decisions that depend on it.
 
-use http::HeaderMap;
+use http::{HeaderMap, HeaderName};
 use rmcp::{RoleServer, model::ProtocolVersion, service::RequestContext};
 
 /// Header in which a client names the revision of its request.
-const VERSION_HEADER: &str = "mcp-protocol-version";
+static VERSION_HEADER: HeaderName = HeaderName::from_static("mcp-protocol-version");
 
 /// A published revision of MCP; older ones are less.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -93,7 +93,7 @@ impl Era {
 
     /// The era that the headers of an HTTP request name.
     pub fn of_headers(headers: &HeaderMap) -> Self {
-        let version = headers.get(VERSION_HEADER).and_then(|value| value.to_str().ok());
+        let version = headers.get(&VERSION_HEADER).and_then(|value| value.to_str().ok());
         version.map_or(Self::Session, Self::of_version)
     }
 

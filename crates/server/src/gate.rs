@@ -27,9 +27,8 @@ use crate::{
 
 /// Returns `true` for `subscriptions/listen` of the era without sessions: `rmcp` refuses a request of this era whose header does not name
 /// its method.
-pub(crate) fn listens(headers: &HeaderMap) -> bool {
-    Era::of_headers(headers).is_stateless()
-        && headers.get("mcp-method").is_some_and(|name| name == "subscriptions/listen")
+pub(crate) fn listens(era: Era, headers: &HeaderMap) -> bool {
+    era.is_stateless() && headers.get("mcp-method").is_some_and(|name| name == "subscriptions/listen")
 }
 
 /// Admits requests to the endpoints of both transports: by origin, caller, load and scopes.
@@ -129,6 +128,9 @@ impl RequestGate {
 
     /// The sender of a request that was admitted, as the parties whose shares it takes. Anonymous callers have no name of their own.
     pub(crate) fn claimant(&self, parts: &Parts) -> Claimant {
+        if let Some(noted) = parts.extensions.get::<Arc<Claimant>>() {
+            return Claimant::clone(noted);
+        }
         let subject = parts.extensions.get::<Principal>().map(|principal| principal.subject.clone());
         let subject = subject.filter(|subject| *subject != Principal::local().subject);
         let address = parts.extensions.get::<CallerAddress>().map(|caller| caller.0);
@@ -210,8 +212,13 @@ impl RequestGate {
         }
     }
 
-    /// Reads a message and refuses a request whose scopes its caller lacks.
-    pub(crate) async fn message(&self, parts: &Parts, mut body: Body) -> Result<Message, Response<Body>> {
+    /// Reads a message and refuses a request whose scopes its caller lacks, and one that [`listens`] and whose list is too long.
+    pub(crate) async fn message(
+        &self,
+        parts: &Parts,
+        mut body: Body,
+        listens: bool,
+    ) -> Result<Message, Response<Body>> {
         let is_plain =
             |coding: &HeaderValue| coding.as_bytes().trim_ascii().eq_ignore_ascii_case(b"identity");
         if !parts.headers.get_all(header::CONTENT_ENCODING).iter().all(is_plain) {
@@ -233,7 +240,6 @@ impl RequestGate {
             }
         };
         let (read, most_bytes) = (message.clone(), self.most_bytes);
-        let listens = listens(&parts.headers);
         let checked = off_thread(read.len(), move || {
             let values = message_limit::check(&read, most_bytes)?;
             if listens {

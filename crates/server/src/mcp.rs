@@ -100,7 +100,8 @@ async fn answer(endpoint: &Endpoint, request: Request<Body>) -> Result<Response<
     let (mut parts, mut body) = request.into_parts();
     let is_get = parts.method == Method::GET;
     let era = Era::of_headers(&parts.headers);
-    let only_waits = is_get || listens(&parts.headers);
+    let listens = listens(era, &parts.headers);
+    let only_waits = is_get || listens;
     let (permit, owner) = endpoint.gate.admit(&mut parts, &mut body, only_waits).await?;
     let until = match (is_get, only_waits) {
         (true, _) => Some(stream_end(endpoint, endpoint.gate.until_ended(&parts))),
@@ -115,7 +116,7 @@ async fn answer(endpoint: &Endpoint, request: Request<Body>) -> Result<Response<
             if !is_json(&parts.headers) {
                 return Err(refusal::wrong_content_type());
             }
-            endpoint.gate.message(&parts, body).await?
+            endpoint.gate.message(&parts, body, listens).await?
         }
         _ => Message::default(),
     };
@@ -206,7 +207,6 @@ async fn here(
     mut place: Place,
     owner: Owner,
 ) -> Result<Response<Body>, Response<Body>> {
-    let era = Era::of_headers(&parts.headers);
     place.caller = parts.extensions.get::<Arc<Claimant>>().cloned();
     let ends_session = parts.method == Method::DELETE;
     if ends_session
@@ -219,9 +219,10 @@ async fn here(
     if batch::is_batch(message.text()) && endpoint.takes_batches(&parts.headers) {
         return many(endpoint, &parts, &message, place, &owner).await;
     }
+    let is_stateless = Era::of_headers(&parts.headers).is_stateless();
     let mut answer = one(endpoint, parts, message, owner, place.permit.clone()).await;
     let (Ok(response) | Err(response)) = &mut answer;
-    if response.status() == StatusCode::METHOD_NOT_ALLOWED && endpoint.with_sessions && !era.is_stateless() {
+    if response.status() == StatusCode::METHOD_NOT_ALLOWED && endpoint.with_sessions && !is_stateless {
         response.headers_mut().insert(header::ALLOW, HeaderValue::from_static("GET, POST, DELETE"));
     }
     if ends_session && response.status() == StatusCode::ACCEPTED {
