@@ -17,6 +17,8 @@ use rmcp::{
     transport::Transport,
 };
 
+use crate::kept_messages::KeptMessages;
+
 /// Characters of an id in an error, at most.
 const MOST_SHOWN: usize = 64;
 
@@ -88,10 +90,13 @@ impl InFlight {
     }
 }
 
-/// A transport that forgets the requests it sends answers to, and what a session need not keep of its `initialize`.
+/// A transport that forgets the requests it sends answers to, and what a session need not keep of its `initialize`. Log messages that find
+/// no room are not sent.
 pub(crate) struct Tracked<T> {
     pub(crate) inner: T,
     pub(crate) in_flight: InFlight,
+    /// Room for the messages that the transport keeps, if it keeps any.
+    pub(crate) kept: Option<KeptMessages>,
 }
 
 impl<T: Transport<RoleServer>> Transport<RoleServer> for Tracked<T> {
@@ -106,7 +111,14 @@ impl<T: Transport<RoleServer>> Transport<RoleServer> for Tracked<T> {
         message: TxJsonRpcMessage<RoleServer>,
     ) -> impl Future<Output = Result<(), Self::Error>> + Send + 'static {
         self.in_flight.send(&message);
-        self.inner.send(message)
+        let has_room = self.kept.as_mut().is_none_or(|kept| kept.has_room(&message));
+        let sending = has_room.then(|| self.inner.send(message));
+        async move {
+            match sending {
+                Some(sending) => sending.await,
+                None => Ok(()),
+            }
+        }
     }
 
     async fn receive(&mut self) -> Option<RxJsonRpcMessage<RoleServer>> {

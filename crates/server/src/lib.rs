@@ -27,6 +27,7 @@ mod host_and_origin;
 mod http_metrics;
 mod idle;
 mod in_flight;
+mod kept_messages;
 mod landing;
 mod lines;
 mod mcp;

@@ -11,7 +11,7 @@ use std::{
 };
 
 use futures::{Stream, StreamExt as _, stream};
-use gatewright_core::{Claimant, NoShare, Principal, REQUEST_CANCELLED, Revision, Share};
+use gatewright_core::{Claimant, NoShare, Principal, REQUEST_CANCELLED, Revision, Share, Shares};
 use rmcp::{
     ErrorData,
     model::{
@@ -30,6 +30,7 @@ use tokio_util::sync::CancellationToken;
 use crate::{
     cluster::{Cluster, own_id},
     in_flight::{InFlight, Tracked},
+    kept_messages::{self, KeptMessages},
     resumption::{Events, RETRY, Resumptions, Work, answers},
     session_room::{SessionPlace, SessionRoom},
 };
@@ -175,6 +176,7 @@ pub(crate) struct OwnedSessions {
     known: Mutex<HashMap<SessionId, Known>>,
     waiting: Waiting,
     resumptions: Arc<Resumptions>,
+    kept_messages: Arc<Shares>,
 }
 
 /// A session that is held here.
@@ -211,8 +213,10 @@ impl OwnedSessions {
         // `rmcp` counts messages, and ends a session while one of its calls goes on: see `end_idle`.
         inner.session_config.keep_alive = None;
         inner.session_config.sse_retry = Some(RETRY);
+        inner.session_config.channel_capacity = kept_messages::MOST;
         let (known, waiting, resumptions) = (Mutex::default(), Waiting::default(), Resumptions::new());
-        let sessions = Arc::new(Self { inner: Arc::new(inner), room, cluster, known, waiting, resumptions });
+        let (inner, kept_messages) = (Arc::new(inner), KeptMessages::budget());
+        let sessions = Arc::new(Self { inner, room, cluster, known, waiting, resumptions, kept_messages });
         tokio::spawn(end_idle(Arc::downgrade(&sessions), idle));
         sessions
     }
@@ -289,7 +293,9 @@ impl SessionManager for OwnedSessions {
         let (own, transport) = self.inner.create_session().await?;
         let id = self.cluster.as_ref().map_or_else(|| own.clone(), |cluster| cluster.seal(&own).into());
         let in_flight = InFlight::default();
-        let transport = Tracked { inner: transport, in_flight: in_flight.clone() };
+        let opener = CALLER.try_with(|caller| caller.opener.clone()).unwrap_or_default();
+        let kept = KeptMessages::new(self.kept_messages.clone(), opener);
+        let transport = Tracked { inner: transport, in_flight: in_flight.clone(), kept: Some(kept) };
         let known = Known { owner, in_flight, revision: None, used: Instant::now(), _place: place };
         self.known().insert(id.clone(), known);
         Ok((id, transport))

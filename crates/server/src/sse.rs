@@ -19,7 +19,7 @@ use axum::{
 };
 use bytes::Bytes;
 use data_encoding::HEXLOWER;
-use gatewright_core::{AccessMode, Claimant, Gateway, Share, off_thread};
+use gatewright_core::{AccessMode, Claimant, Era, Gateway, Share, off_thread};
 use http::{HeaderValue, Request, Response, StatusCode, header};
 use rmcp::{
     RoleServer, ServiceExt,
@@ -40,7 +40,7 @@ use tokio_util::{
 
 use crate::{
     body::GuardedBody,
-    gate::RequestGate,
+    gate::{RequestGate, listens},
     in_flight::{InFlight, Tracked},
     mcp::is_json,
     paths::{MESSAGES, McpPaths},
@@ -138,7 +138,7 @@ pub(crate) async fn open(State(endpoint): State<Arc<SseEndpoint>>, request: Requ
     };
     let unsent = Unsent { budget: endpoint.gate.unsent.clone(), caller: caller.clone(), stop: stop.clone() };
     let inner = SseTransport { from_client, to_client: Some(to_client), unsent };
-    let transport = Tracked { inner, in_flight };
+    let transport = Tracked { inner, in_flight, kept: None };
     endpoint.tasks.spawn(serve(endpoint.gate.gateway.session(), transport, stop));
 
     let below = path.endpoint.map(|name| format!("/{name}")).unwrap_or_default();
@@ -240,7 +240,8 @@ pub(crate) async fn say(
     if !is_json(&parts.headers) {
         return refusal::wrong_content_type();
     }
-    let bytes = match endpoint.gate.message(&parts, body).await {
+    let listens = listens(Era::of_headers(&parts.headers), &parts.headers);
+    let bytes = match endpoint.gate.message(&parts, body, listens).await {
         Ok(message) => message.into_call(&mut parts),
         Err(refused) => return refused,
     };
