@@ -4,8 +4,9 @@
 //! Without the first, the transport ends as a whole, and every other call of the server with it. A token that the server refuses is
 //! exchanged once for another one before the request fails.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
+use bytes::Bytes;
 use futures::{StreamExt as _, TryFutureExt as _};
 use gatewright_core::ConnectionThread;
 use rmcp::{
@@ -24,7 +25,7 @@ use crate::{
     http_error::{Failed, HttpError, chain, without_url},
     message_limit::MessageLimit,
     open_calls::OpenCalls,
-    post::{Events, Headers, giving_way},
+    post::{Events, Headers, Sent, giving_way},
     sessions::Sessions,
     task_tools::TaskTools,
     user::User,
@@ -116,26 +117,30 @@ impl StreamableHttpClient for UpstreamHttpClient {
         headers: Headers,
         longest: usize,
     ) -> Result<StreamableHttpPostResponse, Failed> {
-        let (request, lists_tools) = match &message {
-            JsonRpcMessage::Request(request) => {
-                (Some(request.id.clone()), matches!(request.request, ClientRequest::ListToolsRequest(_)))
-            }
-            _ => (None, false),
+        let sent = Sent::of(&message);
+        let lists_tools = matches!(&message, JsonRpcMessage::Request(request)
+            if matches!(request.request, ClientRequest::ListToolsRequest(_)));
+        let is_initialized = matches!(&message, JsonRpcMessage::Notification(notification)
+            if matches!(notification.notification, ClientNotification::InitializedNotification(_)));
+        let text = Mutex::new(Some(Bytes::from(serde_json::to_vec(&message)?)));
+        drop(message);
+        let has_user = self.user.is_some();
+        // Only a request with the token of a user is sent again, if that is refused: others are not kept while they are on their way.
+        let text = || {
+            let mut text = text.lock().unwrap_or_else(PoisonError::into_inner);
+            if has_user { text.clone() } else { text.take() }.unwrap_or_default()
         };
         let limit = MessageLimit::new(self.id.clone(), longest, self.calls.clone());
         let posting = self.with_token(auth, |auth| {
-            let (uri, message, session, headers) = (&uri, &message, session.as_deref(), &headers);
-            let limit = &limit;
-            async move { self.post(uri, message, session, auth.as_deref(), headers, limit).await }
+            let (uri, sent, session, headers) = (&uri, &sent, session.as_deref(), &headers);
+            let (text, limit) = (text(), &limit);
+            async move { self.post(uri, (text, sent), session, auth.as_deref(), headers, limit).await }
         });
         let posted = posting.await;
-        if let JsonRpcMessage::Notification(notification) = &message
-            && matches!(notification.notification, ClientNotification::InitializedNotification(_))
-            && posted.is_ok()
-        {
+        if is_initialized && posted.is_ok() {
             self.sessions.began();
         }
-        let Some(request) = request else {
+        let Some(request) = sent.request else {
             // Nothing answers an answer or a notification. Streams that a server opens for them would stay open, each with a connection.
             return posted.map(|answer| match answer {
                 StreamableHttpPostResponse::Sse(..) => StreamableHttpPostResponse::Accepted,

@@ -4,16 +4,18 @@
 
 use std::{collections::HashMap, io};
 
+use bytes::Bytes;
 use futures::{Stream, StreamExt as _, stream::BoxStream};
 use gatewright_core::{off_thread, read_json};
 use http::{
     HeaderName, HeaderValue, StatusCode,
     header::{ACCEPT, CONTENT_TYPE, RETRY_AFTER, WWW_AUTHENTICATE},
 };
-use reqwest::Response;
+use http_body_util::Full;
+use reqwest::{Body, Response};
 use rmcp::{
     ErrorData,
-    model::{ClientJsonRpcMessage, ClientRequest, JsonRpcMessage, ServerJsonRpcMessage},
+    model::{ClientJsonRpcMessage, ClientRequest, JsonRpcMessage, RequestId, ServerJsonRpcMessage},
     transport::streamable_http_client::{
         AuthRequiredError, HttpStatusError, InsufficientScopeError, StreamableHttpError,
         StreamableHttpPostResponse,
@@ -34,15 +36,33 @@ const MOST_OF_ERROR: usize = 64 << 10;
 const MOST_REPEATED: usize = 256;
 const SESSION: &str = "mcp-session-id";
 
+/// What of a message is needed once it is sent.
+#[derive(Debug, Clone)]
+pub(crate) struct Sent {
+    /// Its id, if it is a request.
+    pub(crate) request: Option<RequestId>,
+    is_discovery: bool,
+}
+
+impl Sent {
+    pub(crate) fn of(message: &ClientJsonRpcMessage) -> Self {
+        let JsonRpcMessage::Request(request) = message else {
+            return Self { request: None, is_discovery: false };
+        };
+        let is_discovery = matches!(request.request, ClientRequest::DiscoverRequest(_));
+        Self { request: Some(request.id.clone()), is_discovery }
+    }
+}
+
 pub(crate) type Headers = HashMap<HeaderName, HeaderValue>;
 pub(crate) type Events = BoxStream<'static, Result<Sse, SseError>>;
 
 impl UpstreamHttpClient {
-    /// Posts a message and reads the answer. An answer of too many keys and values to a request becomes an error.
+    /// Posts the text of a message and reads the answer. An answer of too many keys and values to a request becomes an error.
     pub(crate) async fn post(
         &self,
         uri: &str,
-        message: &ClientJsonRpcMessage,
+        (text, sent): (Bytes, &Sent),
         session: Option<&str>,
         auth: Option<&str>,
         headers: &Headers,
@@ -56,7 +76,9 @@ impl UpstreamHttpClient {
         if let Some(token) = auth {
             request = request.bearer_auth(token);
         }
-        let sending = request.json(message).send();
+        // A body that cannot be sent again is not kept once it is sent: the answer may take long.
+        let body = Body::wrap(Full::new(text));
+        let sending = request.header(CONTENT_TYPE, "application/json").body(body).send();
         let response = self.connections.drive(sending).await.map_err(RequestError::from)?;
         let status = response.status();
         if let Some(challenge) = challenge(&response) {
@@ -69,9 +91,9 @@ impl UpstreamHttpClient {
             return Err(StreamableHttpError::SessionExpired);
         }
         if !status.is_success() {
-            return refused(response, message, session.is_some()).await;
+            return refused(response, sent, session.is_some()).await;
         }
-        let is_request = matches!(message, JsonRpcMessage::Request(_));
+        let is_request = sent.request.is_some();
         if !is_request && response.content_length() == Some(0) {
             return Ok(StreamableHttpPostResponse::Accepted);
         }
@@ -82,7 +104,7 @@ impl UpstreamHttpClient {
             }
             Some(kind) if kind.starts_with("application/json") => {
                 let body = read(response, limit.longest()).await?;
-                match self.parse(body, message, limit).await {
+                match self.parse(body, sent, limit).await {
                     Ok(answer) => Ok(StreamableHttpPostResponse::Json(answer, session)),
                     Err(_) if !is_request => Ok(StreamableHttpPostResponse::Accepted),
                     Err(why) => Err(Failed::Client(HttpError::NotMcp(why))),
@@ -92,18 +114,15 @@ impl UpstreamHttpClient {
         }
     }
 
-    /// Parses the JSON answer to `message`, a long one on a thread for such work.
+    /// Parses the JSON answer to what was `sent`, a long one on a thread for such work.
     async fn parse(
         &self,
         body: Vec<u8>,
-        message: &ClientJsonRpcMessage,
+        sent: &Sent,
         limit: &MessageLimit,
     ) -> Result<ServerJsonRpcMessage, String> {
         let (limit, task_tools) = (limit.clone(), self.task_tools.clone());
-        let request = match message {
-            JsonRpcMessage::Request(request) => Some(request.id.clone()),
-            _ => None,
-        };
+        let request = sent.request.clone();
         off_thread(body.len(), move || {
             if let Err(error) = limit.check(&body) {
                 return Ok(ServerJsonRpcMessage::error(error, request));
@@ -146,7 +165,7 @@ fn challenge(response: &Response) -> Option<Failed> {
 /// The meaning of a response that is no success. A JSON-RPC error in it reaches the caller.
 async fn refused(
     response: Response,
-    message: &ClientJsonRpcMessage,
+    sent: &Sent,
     has_session: bool,
 ) -> Result<StreamableHttpPostResponse, Failed> {
     let status = response.status();
@@ -172,11 +191,7 @@ async fn refused(
     }
     let error = json_rpc_error(&body);
     // A server of the older era refuses the question with any status and id.
-    if let JsonRpcMessage::Request(request) = message
-        && !has_session
-        && status.is_client_error()
-        && matches!(request.request, ClientRequest::DiscoverRequest(_))
-    {
+    if sent.is_discovery && !has_session && status.is_client_error() {
         let error = match error {
             Some(JsonRpcMessage::Error(error)) => error.error,
             _ => ErrorData::invalid_request(
@@ -184,7 +199,7 @@ async fn refused(
                 None,
             ),
         };
-        let answer = ServerJsonRpcMessage::error(error, Some(request.id.clone()));
+        let answer = ServerJsonRpcMessage::error(error, sent.request.clone());
         return Ok(StreamableHttpPostResponse::Json(answer, None));
     }
     match error.filter(|_| is_json) {

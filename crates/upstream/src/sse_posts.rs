@@ -78,6 +78,7 @@ impl Posts {
             };
             let posting = async move {
                 let sending = request.json(&message).send();
+                drop(message);
                 let sent = connections.drive(sending).await;
                 let status = sent.map_err(|error| PostError::Request(error.into()))?.status();
                 if status.is_success() { Ok(()) } else { Err(PostError::Status(status)) }

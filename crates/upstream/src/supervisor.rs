@@ -290,27 +290,37 @@ async fn watch_over(shared: &Upstream, connection: &Connection) -> DownReason {
             () = tokio::time::sleep(PING_EVERY) => {}
             () = shared.suspect.notified() => {}
         }
-        let ping = if connection.era.is_stateless() {
-            ClientRequest::DiscoverRequest(DiscoverRequest::new(DiscoverRequestParams {}))
-        } else {
-            ClientRequest::PingRequest(PingRequest {
-                method: Default::default(),
-                extensions: Default::default(),
-            })
-        };
         let asking = async {
-            let handle =
-                connection.peer.send_cancellable_request(ping, PeerRequestOptions::no_options()).await?;
-            handle.await_response().await
+            match ping(shared, connection).await {
+                // It may have gone to a connection that the server had just closed.
+                Err(_) => ping(shared, connection).await,
+                answered => answered,
+            }
         };
         match tokio::time::timeout(PING_WITHIN, asking).await {
-            // An error is an answer too.
-            Ok(Ok(_) | Err(ServiceError::McpError(_) | ServiceError::UnexpectedResponse)) => {}
-            Ok(Err(error)) => {
-                let why = failure::of_request(&error, &shared.redactor);
-                return why.unwrap_or_else(|| "the connection was closed".into());
-            }
+            Ok(Ok(())) => {}
+            Ok(Err(why)) => return why,
             Err(_) => return format!("it did not answer a ping within {} s", PING_WITHIN.as_secs()).into(),
+        }
+    }
+}
+
+/// Asks a server whether it is still there. An error is an answer, too.
+async fn ping(shared: &Upstream, connection: &Connection) -> Result<(), DownReason> {
+    let ping = if connection.era.is_stateless() {
+        ClientRequest::DiscoverRequest(DiscoverRequest::new(DiscoverRequestParams {}))
+    } else {
+        ClientRequest::PingRequest(PingRequest { method: Default::default(), extensions: Default::default() })
+    };
+    let asking = async {
+        let handle = connection.peer.send_cancellable_request(ping, PeerRequestOptions::no_options()).await?;
+        handle.await_response().await
+    };
+    match asking.await {
+        Ok(_) | Err(ServiceError::McpError(_) | ServiceError::UnexpectedResponse) => Ok(()),
+        Err(error) => {
+            let why = failure::of_request(&error, &shared.redactor);
+            Err(why.unwrap_or_else(|| "the connection was closed".into()))
         }
     }
 }

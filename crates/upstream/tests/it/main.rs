@@ -3,6 +3,8 @@
 #[cfg(test)]
 mod bad_servers;
 #[cfg(test)]
+mod closed_connections;
+#[cfg(test)]
 mod down_reasons;
 #[cfg(test)]
 mod error_texts;
