@@ -2,10 +2,7 @@
 
 use std::{
     collections::BTreeSet,
-    sync::{
-        Arc,
-        atomic::{AtomicBool, Ordering},
-    },
+    sync::{Arc, Mutex},
     time::Duration,
 };
 
@@ -240,23 +237,36 @@ async fn d12_a_code_is_worth_nothing_once_its_user_was_revoked() {
     site.tokens().await;
 }
 
-/// Passes everything on to the server on `port`, but for one answer whenever `garbles` is set: what it sends instead is no Redis protocol.
-async fn proxy(port: u16, garbles: Arc<AtomicBool>) -> u16 {
+/// What a proxy does to the next connection over which an answer comes.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Fault {
+    /// It sends something that is no Redis protocol, once.
+    Garbles,
+    /// It forgets the connection, and closes it at neither end.
+    Forgets,
+}
+
+/// Passes everything on to the server on `port`, but for the faults that are named.
+async fn proxy(port: u16, faults: Arc<Mutex<Option<Fault>>>) -> u16 {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let own = listener.local_addr().unwrap().port();
     tokio::spawn(async move {
         while let Ok((client, _)) = listener.accept().await {
-            let garbles = garbles.clone();
+            let faults = faults.clone();
             tokio::spawn(async move {
                 let server = TcpStream::connect(("127.0.0.1", port)).await.unwrap();
                 let (mut from_client, mut to_client) = client.into_split();
                 let (mut from_server, mut to_server) = server.into_split();
                 tokio::spawn(async move { tokio::io::copy(&mut from_client, &mut to_server).await });
                 let mut answer = vec![0; 64 * 1024];
+                let mut forgotten = false;
                 while let Ok(read @ 1..) = from_server.read(&mut answer).await {
-                    let sent = match garbles.swap(false, Ordering::SeqCst) {
-                        true => b"HTTP/1.1 502 Bad Gateway\r\n\r\n<html>",
-                        false => &answer[..read],
+                    let fault = faults.lock().unwrap().take();
+                    forgotten |= fault == Some(Fault::Forgets);
+                    let sent: &[u8] = match fault {
+                        _ if forgotten => continue,
+                        Some(Fault::Garbles) => b"HTTP/1.1 502 Bad Gateway\r\n\r\n<html>",
+                        _ => &answer[..read],
                     };
                     if to_client.write_all(sent).await.is_err() {
                         return;
@@ -268,17 +278,17 @@ async fn proxy(port: u16, garbles: Arc<AtomicBool>) -> u16 {
     own
 }
 
-#[tokio::test]
-async fn a_connection_over_which_something_else_than_redis_answered_is_made_anew() {
+/// Returns once a store is used again whose connection met `fault`.
+async fn recovers(fault: Fault) {
     let server = RedisServer::start();
-    let garbles = Arc::new(AtomicBool::new(false));
+    let faults = Arc::new(Mutex::new(None));
     let mut endpoint = server.endpoint("gw:");
-    endpoint.port = proxy(endpoint.port, garbles.clone()).await;
+    endpoint.port = proxy(endpoint.port, faults.clone()).await;
     let store = RedisStore::connect(&endpoint).await.unwrap();
     let store: &dyn Store = &store;
     let key = Key::secret("pending", "id");
     store.put(&key, b"p", LIFE.code).await.unwrap();
-    garbles.store(true, Ordering::SeqCst);
+    *faults.lock().unwrap() = Some(fault);
     assert!(store.get_many(std::slice::from_ref(&key)).await.is_err());
     let began = std::time::Instant::now();
     loop {
@@ -288,4 +298,14 @@ async fn a_connection_over_which_something_else_than_redis_answered_is_made_anew
         }
         tokio::task::yield_now().await;
     }
+}
+
+#[tokio::test]
+async fn a_connection_over_which_something_else_than_redis_answered_is_made_anew() {
+    recovers(Fault::Garbles).await;
+}
+
+#[tokio::test]
+async fn a_connection_that_somebody_between_forgot_is_made_anew() {
+    recovers(Fault::Forgets).await;
 }

@@ -12,6 +12,7 @@ use redis::{
     aio::{ConnectionLike, ConnectionManager, ConnectionManagerConfig, MultiplexedConnection, PubSub},
     cluster::ClusterClient,
     cluster_async::ClusterConnection,
+    io::tcp::{TcpSettings, socket2::TcpKeepalive},
     sentinel::{SentinelClient, SentinelClientBuilder, SentinelServerType},
 };
 use secrecy::ExposeSecret as _;
@@ -21,6 +22,11 @@ use super::endpoint::{RedisEndpoint, RedisLayout};
 
 pub(super) const CONNECT: Duration = Duration::from_secs(2);
 pub(super) const ANSWER: Duration = Duration::from_secs(2);
+/// Time without a packet after which the other end is asked whether it is there.
+const PROBE: Duration = Duration::from_secs(10);
+/// Time after which a connection ends whose other end confirms nothing.
+#[cfg(target_os = "linux")]
+const GONE: Duration = Duration::from_secs(20);
 /// Longest search for a master: several sentinels may have to be asked.
 pub(super) const FIND_MASTER: Duration = Duration::from_secs(4);
 
@@ -93,21 +99,26 @@ impl Single {
             .set_max_delay(Duration::from_millis(500))
     }
 
-    /// Drops the connection `used` when what came over it is not Redis' protocol, as nobody knows where the next answer begins, or when it
-    /// could not be opened again for another reason than that nobody answers. The library keeps such a connection.
+    /// Drops the connection `used` when what came over it is not Redis' protocol, as nobody knows where the next answer begins, when it
+    /// could not be opened again for another reason than that nobody answers, or when an answer did not come in time: a proxy or firewall
+    /// between may have forgotten it. The library keeps such a connection.
     fn check<T>(
         &self,
         used: &Arc<ConnectionManager>,
         outcome: Result<T, RedisError>,
     ) -> Result<T, RedisError> {
+        let is_useless = |error: &RedisError| {
+            error.is_timeout()
+                || matches!(
+                    error.kind(),
+                    ErrorKind::Parse
+                        | ErrorKind::UnexpectedReturnType
+                        | ErrorKind::AuthenticationFailed
+                        | ErrorKind::Server(ServerErrorKind::BusyLoading)
+                )
+        };
         if let Err(error) = &outcome
-            && matches!(
-                error.kind(),
-                ErrorKind::Parse
-                    | ErrorKind::UnexpectedReturnType
-                    | ErrorKind::AuthenticationFailed
-                    | ErrorKind::Server(ServerErrorKind::BusyLoading)
-            )
+            && is_useless(error)
             && let Ok(new) = ConnectionManager::new_lazy_with_config(self.client.clone(), Self::config())
         {
             tracing::warn!(%error, "the connection to Redis is made anew");
@@ -159,7 +170,8 @@ fn client(endpoint: &RedisEndpoint, host: &str, port: u16) -> Result<Client, Red
     if let Some(password) = &endpoint.password {
         login = login.set_password(password.expose_secret());
     }
-    let info = address(endpoint, host, port).into_connection_info()?.set_redis_settings(login);
+    let info = address(endpoint, host, port).into_connection_info()?;
+    let info = info.set_redis_settings(login).set_tcp_settings(tcp());
     match endpoint.tls {
         true => Client::build_with_tls(info, certificates(endpoint)?),
         false => Client::open(info),
@@ -202,7 +214,8 @@ fn cluster(endpoint: &RedisEndpoint, nodes: &[(String, u16)]) -> Result<ClusterC
         .min_retry_wait(50)
         .max_retry_wait(500)
         .connection_timeout(CONNECT)
-        .response_timeout(ANSWER);
+        .response_timeout(ANSWER)
+        .tcp_settings(tcp());
     if let Some(username) = &endpoint.username {
         builder = builder.username(username);
     }
@@ -213,6 +226,15 @@ fn cluster(endpoint: &RedisEndpoint, nodes: &[(String, u16)]) -> Result<ClusterC
         builder = builder.tls(TlsMode::Secure).certs(certificates(endpoint)?);
     }
     builder.build()
+}
+
+/// Settings with which the system notices that nobody is at the other end any more, also of a connection that only listens.
+fn tcp() -> TcpSettings {
+    let probes = TcpKeepalive::new().with_time(PROBE).with_interval(PROBE);
+    let settings = TcpSettings::default().set_nodelay(true).set_keepalive(probes);
+    #[cfg(target_os = "linux")]
+    let settings = settings.set_user_timeout(GONE);
+    settings
 }
 
 fn address(endpoint: &RedisEndpoint, host: &str, port: u16) -> ConnectionAddr {
