@@ -37,7 +37,7 @@ use std::{collections::BTreeMap, sync::Arc, time::Instant};
 
 use ::http::{
     HeaderMap, HeaderName, HeaderValue, StatusCode,
-    header::{ACCEPT, ACCEPT_ENCODING, AUTHORIZATION, CONTENT_LENGTH, CONTENT_TYPE, COOKIE, HOST},
+    header::{ACCEPT, ACCEPT_ENCODING, AUTHORIZATION, CONTENT_LENGTH, CONTENT_TYPE, COOKIE, HOST, LOCATION},
 };
 use gatewright_core::{
     AnswerRoom, BearerToken, HOP_BY_HOP, HttpTrail, InvalidField, Paginate, Paging, Secret,
@@ -389,7 +389,12 @@ impl HttpApi {
         until: Instant,
         reporter: Reporter<'_>,
     ) -> Result<CallToolResult, CallError> {
-        let (status, headers) = (response.status(), response.headers().clone());
+        let (status, mut headers) = (response.status(), response.headers().clone());
+        for name in [CONTENT_TYPE, LOCATION] {
+            if headers.get(&name).is_some_and(|value| self.redactor.is_in(value.as_bytes())) {
+                headers.remove(name);
+            }
+        }
         let most = self.config.max_response_bytes;
         if !status.is_success() {
             // An error that is too long to be read is an error all the same.
@@ -403,6 +408,12 @@ impl HttpApi {
         let kind = answer::media_type(&headers);
         let is_data = kind.is_empty() || media::is_json(&kind) || media::is_text(&kind);
         let body = if is_data { self.redactor.data(body) } else { body };
+        if self.redactor.is_in(&body) {
+            return Err(CallError::BadAnswer(
+                "it repeats a credential of the gateway where that cannot be taken out, and is not passed on; what was asked may have been done"
+                    .to_owned(),
+            ));
+        }
         answer::success(operation, status, &headers, body, most, memory).await
     }
 

@@ -73,6 +73,21 @@ impl Redactor {
         body
     }
 
+    /// Returns `true` if a credential is in `bytes` of any kind, as it is or as UTF-16.
+    pub(crate) fn is_in(&self, bytes: &[u8]) -> bool {
+        let tokens = self.tokens.read().unwrap_or_else(PoisonError::into_inner);
+        let mut all = self.configured.iter().chain(tokens.iter()).map(Secret::expose);
+        all.any(|secret| {
+            let wide: Vec<u8> = secret.encode_utf16().flat_map(u16::to_le_bytes).collect();
+            // Without the last byte, which is 0 as a rule, it is in both byte orders.
+            let wide = &wide[..wide.len().saturating_sub(1)];
+            secret.len() >= SHORTEST_IN_DATA
+                && [secret.as_bytes(), wide]
+                    .into_iter()
+                    .any(|spelling| memmem::find(bytes, spelling).is_some())
+        })
+    }
+
     /// At most `most` bytes of `text`, without credentials and control characters.
     pub(crate) fn text(&self, text: &str, most: usize) -> String {
         let tokens = self.tokens.read().unwrap_or_else(PoisonError::into_inner);
@@ -128,6 +143,18 @@ mod tests {
             assert!(!redactor.text(&text, 100).contains("xt"), "{at}");
         }
         assert!(!format!("{redactor:?}").contains("pa ss"));
+    }
+
+    #[test]
+    fn credentials_are_found_in_bytes_of_any_kind() {
+        let redactor = Redactor::new([Secret::new("secret-of-api"), Secret::new("ordinary")].iter());
+        let wide = |to_bytes: fn(u16) -> [u8; 2]| -> Vec<u8> {
+            "x secret-of-api y".encode_utf16().flat_map(to_bytes).collect()
+        };
+        for body in [b"\x00\xffsecret-of-api\x01".to_vec(), wide(u16::to_le_bytes), wide(u16::to_be_bytes)] {
+            assert!(redactor.is_in(&body), "{body:?}");
+        }
+        assert!(!redactor.is_in(b"ordinary secret-of-ap"));
     }
 
     #[test]

@@ -291,6 +291,32 @@ async fn accept_names_the_types_of_the_document() {
 }
 
 #[tokio::test]
+async fn an_answer_of_another_kind_than_text_that_repeats_a_credential_is_not_passed_on() {
+    const TOKEN: &str = "token-1234567";
+    let mock = Mock::start(|request, _| match request.target.rsplit('/').next().unwrap() {
+        "pdf" => reply(200, "application/pdf", format!("%PDF {TOKEN}")),
+        "type" => reply(200, &format!("image/{TOKEN}"), "x"),
+        "place" => reply(201, "text/plain", "").header(&format!("location: /things/{TOKEN}")),
+        "wide" => reply(
+            200,
+            "text/plain; charset=utf-16",
+            TOKEN.chars().flat_map(|c| [c, '\0']).collect::<String>(),
+        ),
+        other => panic!("{other}"),
+    })
+    .await;
+    let api = mock.api(|config| config.auth = crate::mock::auth(json!({"type": "bearer", "token": TOKEN})));
+    for path in ["pdf", "type", "place", "wide"] {
+        let result = call(&api, &operation(Method::GET, &format!("/{path}")), json!({})).await;
+        let shown = serde_json::to_string(&result).unwrap();
+        let is_refused = matches!(path, "pdf" | "wide");
+        assert_eq!(result.is_error == Some(true), is_refused, "{shown}");
+        assert!(!shown.contains(TOKEN) && !shown.contains("JVBERi"), "{shown}");
+        assert_eq!(shown.contains("repeats a credential"), is_refused, "{shown}");
+    }
+}
+
+#[tokio::test]
 async fn problems_of_the_api_are_errors_with_a_message_and_without_secrets() {
     let mock = Mock::start(|request, _| match request.target.rsplit('/').next().unwrap() {
         "problem" => reply(
