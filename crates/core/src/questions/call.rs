@@ -243,7 +243,8 @@ async fn ask_caller(
     }
     let _admitted = questions.admit()?;
     let has_stream = missing.is_none() && !Era::of(context).is_stateless();
-    match asked.filter(|asked| !has_stream || asked.is_away()) {
+    // A run is asked when its call waits: until then its own time would go on.
+    match asked.filter(|asked| waits || !has_stream || asked.is_away()) {
         Some(asked) => {
             over.run_until_cancelled(asked.ask(question)).await.unwrap_or(Err(CannotAsk::CallOver))
         }
