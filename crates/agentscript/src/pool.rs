@@ -31,7 +31,7 @@ use tokio_util::{sync::CancellationToken, task::TaskTracker};
 use answers::Calls;
 pub use config::{Adapter, PoolConfig, WorkerCommand};
 pub(crate) use drive::replay;
-use line::{Claim, Claimed, Turn};
+use line::{Claim, Claimed, Turn, places};
 use parked::Parked;
 use process::{Exit, Keeper, Worker};
 pub use slots::MOST_LEVELS;
@@ -67,7 +67,7 @@ pub struct RunRequest {
     /// worker in reserve for each level, so that runs do not wait for each other in circles when every worker is taken.
     pub level: usize,
     /// Time after which the run gives its worker back while it waits for calls and for nothing else, if its journal can be read
-    /// ([`Journal::can_be_read`]). Default: it keeps its worker.
+    /// ([`Journal::can_be_read`]); half a second where runs of others in the background wait for one. Default: it keeps its worker.
     pub park_after: Option<Duration>,
     /// Seed of `Math.random`. Default: a number of the system's generator, another for each run ([`Inputs::seed`]).
     ///
@@ -167,7 +167,7 @@ impl WorkerPool {
             report = worker.report.clone();
             shared.put(Slot::Ready(worker));
         }
-        for _ in config.workers..config.max_workers {
+        for _ in config.workers..places(config.max_workers) {
             shared.put(Slot::Empty);
         }
         if config.adapter == Adapter::Processes && !report.is_complete() {
@@ -458,6 +458,11 @@ impl Lease<'_> {
         let (reply, ended) = oneshot::channel();
         self.replace(worker, Some(reply));
         ended.await.ok().flatten()
+    }
+
+    /// Returns `true` if other principals wait for a worker that this run could leave to them.
+    fn others_wait(&self) -> bool {
+        matches!(&self.place, Place::OfPool(turn) if turn.others_wait())
     }
 
     fn watchdog_extra(&self) -> Duration {

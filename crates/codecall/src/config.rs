@@ -147,7 +147,8 @@ pub struct WorkerConfig {
     pub workers: Option<usize>,
     /// Workers at most: `workers` to 256. Default: eight per core, but at least 16 and at most 256; `workers` when only that is set. A
     /// worker is held while its script waits for tools; beyond `workers`, one is started when a script would have to wait, and
-    /// ends when no script needed it for a minute. Saved plans that scripts wait for may get up to three more.
+    /// ends when no script needed it for a minute. Saved plans that scripts wait for may get up to three more, and below four, plans in the
+    /// background up to two.
     pub max_workers: Option<usize>,
     /// Runs that may wait for a worker: 0 to 100,000; those of one principal take half of the places. Default 64.
     pub queue: usize,

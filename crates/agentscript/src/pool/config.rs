@@ -87,7 +87,8 @@ impl PoolConfig {
     }
 
     /// Most workers, at least 1: beyond [`PoolConfig::workers`], one is started for a run that would have to wait, and ends
-    /// after [`PoolConfig::idle_timeout`].
+    /// after [`PoolConfig::idle_timeout`]. Below four, runs in the background have up to two beside them, so that those of one principal leave a
+    /// worker to others.
     /// Lowers `workers` where that is more. Default: eight per core, but 16 at least and 256 at most.
     #[must_use]
     pub fn max_workers(mut self, workers: usize) -> Self {

@@ -38,6 +38,9 @@ const READ: usize = 16 * 1024;
 /// Longest time of a step of the journal that counts as the run's own.
 const SLOW: Duration = Duration::from_millis(100);
 
+/// Time in which a run has only waited, after which it is looked whether others need its worker.
+const LOOK: Duration = Duration::from_millis(500);
+
 /// An attempt to run a script on one worker.
 pub(super) struct Attempt {
     pub(super) outcome: Outcome,
@@ -167,7 +170,8 @@ async fn talk(
     let waited = tokio::time::sleep_until(waits_until.unwrap_or_else(Instant::now));
     tokio::pin!(waited);
     // Time at which a script that has nothing to do since then is asked whether it needs its worker.
-    let parks = tokio::time::sleep(request.park_after.unwrap_or_default());
+    let park_after = request.park_after.unwrap_or_default();
+    let (parks, mut idle_since) = (tokio::time::sleep(park_after.min(LOOK)), Instant::now());
     tokio::pin!(parks);
     let may_park =
         request.park_after.is_some() && request.journal.as_ref().is_some_and(|it| it.can_be_read());
@@ -233,7 +237,8 @@ async fn talk(
                     return Err(RunEnd::Disconnected);
                 }
                 act(&mut input, &mut output, record, host, calls)?;
-                parks.as_mut().reset(Instant::now() + request.park_after.unwrap_or_default());
+                idle_since = Instant::now();
+                parks.as_mut().reset(idle_since + park_after.min(LOOK));
             }
             Some(answer) = calls.answering.next(), if takes_answers && !calls.answering.is_empty() => {
                 put_answer(&mut output, record, answer)?;
@@ -241,13 +246,16 @@ async fn talk(
                 while let Some(Some(answer)) = calls.answering.next().now_or_never() {
                     put_answer(&mut output, record, answer)?;
                 }
-                parks.as_mut().reset(Instant::now() + request.park_after.unwrap_or_default());
+                idle_since = Instant::now();
+                parks.as_mut().reset(idle_since + park_after.min(LOOK));
             }
             () = &mut parks, if may_park && !stopping && record.under_way() > 0 => {
-                if let Some(ping) = record.ask_to_park() {
+                if (idle_since.elapsed() >= park_after || lease.others_wait())
+                    && let Some(ping) = record.ask_to_park()
+                {
                     protocol::put(&mut output, MessageKind::Ping, record.run, ping, "", &[]);
                 }
-                parks.as_mut().reset(Instant::now() + request.park_after.unwrap_or_default());
+                parks.as_mut().reset(Instant::now() + park_after.min(LOOK));
             }
             () = async { if output.is_empty() { pending().await } else { let _ = to.writable().await; } } => {}
             () = &mut waited, if record.limits.wait.is_some() && !stopping => {

@@ -47,6 +47,8 @@ pub(super) struct Waits {
 /// The line, and the runs that had their turn.
 pub(super) struct Line {
     state: Mutex<State>,
+    /// Workers that runs with waiting clients may have, and those that they wait for.
+    foreground: usize,
     /// Workers that runs in the background may have, and those with runs that they wait for.
     background: usize,
     background_nested: usize,
@@ -57,6 +59,7 @@ struct State {
     free: usize,
     closed: bool,
     running: HashMap<Option<Arc<str>>, Running>,
+    foreground: usize,
     background: usize,
     /// In the order in which they came.
     waiting: Vec<Waiter>,
@@ -70,6 +73,14 @@ struct State {
 /// Turns that go to runs with waiting clients before one goes to the background.
 const MOST_PASSED: usize = 4;
 
+/// The fewest workers that runs in the background may have: one of a principal then leaves one to others.
+const LEAST_BACKGROUND: usize = 2;
+
+/// Workers that one principal may have for each that stays free: one alone gets three quarters of them, and two together six sevenths.
+const SHARE_OF_FREE: usize = 3;
+/// Workers from which on principals have shares: of fewer, one might have only one.
+const LEAST_SHARED: usize = 4;
+
 /// Principals whose last turns are remembered although they wait for none.
 const MOST_REMEMBERED: usize = 1_000;
 
@@ -77,7 +88,16 @@ const MOST_REMEMBERED: usize = 1_000;
 #[derive(Debug, Clone, Copy, Default)]
 struct Running {
     all: usize,
+    /// In the background, and not nested.
     background: usize,
+    /// Those that others wait for.
+    nested: usize,
+}
+
+impl Running {
+    fn foreground(&self) -> usize {
+        self.all - self.nested - self.background
+    }
 }
 
 struct Waiter {
@@ -93,13 +113,19 @@ fn share(queue: usize) -> usize {
     queue.div_ceil(2)
 }
 
+/// Workers of a pool of at most `workers`: where half of them are too few for runs in the background, those have some beside them.
+pub(super) fn places(workers: usize) -> usize {
+    if workers / 2 < LEAST_BACKGROUND { workers + LEAST_BACKGROUND } else { workers }
+}
+
 impl Line {
-    /// A line for at most `workers` workers, of which none is free yet.
+    /// A line for at most `workers` workers and those beside them ([`places`]), of which none is free yet.
     pub(super) fn new(workers: usize) -> Arc<Self> {
         Arc::new(Self {
             state: Mutex::default(),
-            background: (workers / 2).max(1),
-            background_nested: (workers * 3 / 4).max(2),
+            foreground: workers,
+            background: (workers / 2).max(LEAST_BACKGROUND),
+            background_nested: (workers * 3 / 4).max(LEAST_BACKGROUND + 1),
         })
     }
 
@@ -146,7 +172,11 @@ impl Line {
     /// Returns `true` if a run may have a free worker.
     fn may_run(&self, state: &State, claim: &Claim) -> bool {
         if !claim.background {
-            return true;
+            let Some(free) = self.foreground.checked_sub(state.foreground + 1) else { return false };
+            let own = state.running.get(&claim.principal).map_or(0, Running::foreground);
+            let has_share = self.foreground >= LEAST_SHARED && claim.principal.is_some() && claim.level == 0;
+            // Whoever has none needs a worker only.
+            return own == 0 || !has_share || own < SHARE_OF_FREE * free;
         }
         match claim.level {
             0 => {}
@@ -234,18 +264,23 @@ impl State {
         }
         let running = self.running.entry(claim.principal.clone()).or_default();
         running.all += 1;
+        running.nested += usize::from(claim.level > 0);
         if claim.background {
             running.background += usize::from(claim.level == 0);
             self.background += 1;
+        } else {
+            self.foreground += 1;
         }
     }
 
     fn end(&mut self, claim: &Claim) {
-        if claim.background {
-            self.background -= 1;
+        match claim.background {
+            true => self.background -= 1,
+            false => self.foreground -= 1,
         }
         let Some(running) = self.running.get_mut(&claim.principal) else { return };
         running.all -= 1;
+        running.nested -= usize::from(claim.level > 0);
         running.background -= usize::from(claim.background && claim.level == 0);
         if running.all == 0 {
             self.running.remove(&claim.principal);
@@ -254,6 +289,13 @@ impl State {
 }
 
 impl Turn {
+    /// Returns `true` for a run in the background if one of another principal waits for a worker.
+    pub(super) fn others_wait(&self) -> bool {
+        let is_other =
+            |waiter: &Waiter| waiter.claim.background && waiter.claim.principal != self.claim.principal;
+        self.claim.background && self.line.lock().waiting.iter().any(is_other)
+    }
+
     /// The slot was taken: it is put back as one.
     pub(super) fn took_slot(&mut self) {
         self.has_slot = false;
@@ -334,6 +376,23 @@ mod tests {
     }
 
     #[test]
+    fn one_principal_leaves_workers_to_others_with_waiting_clients() {
+        for (workers, most) in [(2, 2), (4, 3), (16, 12)] {
+            let line = free(workers);
+            let mut alice: Vec<Turn> = (0..most).map(|_| turn(&line, of("alice", false))).collect();
+            let mut more = waits(&line, of("alice", false), Some(9));
+            if workers > most {
+                let nested = Claim { level: 1, ..of("alice", false) };
+                drop(turn(&line, of("bob", false)));
+                drop(turn(&line, nested));
+            }
+            assert!((&mut more).now_or_never().is_none());
+            alice.pop();
+            assert!(more.now_or_never().is_some());
+        }
+    }
+
+    #[test]
     fn principals_take_turns_however_many_of_their_runs_wait() {
         for background in [false, true] {
             let line = free(1);
@@ -371,7 +430,8 @@ mod tests {
 
     #[test]
     fn last_turns_are_remembered_for_so_many_principals() {
-        let line = free(1);
+        let line = Line::new(3 * MOST_REMEMBERED + 1);
+        line.put();
         let _waits = (turn(&line, of("alice", false)), waits(&line, of("bob", false), None));
         line.put();
         for n in 0..3 * MOST_REMEMBERED {
@@ -393,6 +453,23 @@ mod tests {
         assert!(third.now_or_never().unwrap().is_ok() && carol.now_or_never().unwrap().is_ok());
         drop(bob);
         assert!(line.lock().running.is_empty() && line.lock().free == 8 && line.lock().background == 0);
+    }
+
+    #[test]
+    fn in_a_small_pool_a_background_run_leaves_a_worker_to_other_principals_and_all_to_those_with_clients() {
+        for workers in 1..=3 {
+            let line = Line::new(workers);
+            (0..places(workers)).for_each(|_| line.put());
+            let alice = turn(&line, of("alice", true));
+            let second = waits(&line, of("alice", true), None);
+            let clients: Vec<Turn> = (0..workers).map(|_| turn(&line, of("dave", false))).collect();
+            let bob = turn(&line, of("bob", true));
+            let mut one_more = waits(&line, of("dave", false), Some(9));
+            assert!(bob.others_wait() && !alice.others_wait() && !clients[0].others_wait());
+            assert!(second.now_or_never().is_none() && (&mut one_more).now_or_never().is_none());
+            drop(clients);
+            assert!(one_more.now_or_never().is_some());
+        }
     }
 
     #[test]

@@ -281,3 +281,27 @@ async fn a_run_keeps_its_worker_when_as_many_as_may_be_are_without_one() {
     assert_eq!(value(&second.await.unwrap()), json!("slow"));
     assert_eq!(value(&first.await.unwrap()), json!("slow"));
 }
+
+#[tokio::test]
+async fn runs_in_the_background_that_only_wait_leave_their_workers_to_those_of_others() {
+    let scene = scene("return await callTool('first', {})");
+    let of = |principal: &str| {
+        let mut request = scene.request.clone();
+        request.journal = Some(Arc::new(Kept::readable()));
+        request.park_after = Some(Duration::from_secs(3_600));
+        (request.background, request.principal_key) = (true, Some(principal.to_owned()));
+        let (pool, tools) = (scene.pool.clone(), scene.tools.clone());
+        tokio::spawn(async move { pool.run(request, tools, CancellationToken::new()).await })
+    };
+    // Together they have every worker that runs in the background may have.
+    let waiting = [of("ada"), of("bob")];
+    scene.tools.until_made(2).await;
+    let other = of("eve");
+    scene.tools.until_made(3).await;
+    for _ in 0..3 {
+        scene.tools.let_go("first");
+    }
+    for run in waiting.into_iter().chain([other]) {
+        assert_eq!(value(&run.await.unwrap()), json!("first"));
+    }
+}
