@@ -2,7 +2,8 @@
 //!
 //! `cargo bench -p gatewright-cli --bench gateway` starts both servers as processes of their own, sends the same requests
 //! to both in turns over kept-alive connections, and prints a table. CPU time is the servers' own, read from
-//! `/proc/PID/schedstat`, so the client's work and other load on the machine do not count.
+//! `/proc/PID/schedstat`, so the client's work and other load on the machine do not count. Servers run on the first core and the client on
+//! the second (`taskset`): where they may share one, waking the client costs a server 10 µs less, and which of them shares is chance.
 #![expect(clippy::unwrap_used, reason = "a bench that cannot go on stops")]
 
 use std::{
@@ -130,7 +131,9 @@ impl Drop for Server {
 impl Server {
     fn start(mode: &str) -> Self {
         let program = std::env::current_exe().unwrap();
-        let mut child = Command::new(program).arg(mode).stdout(Stdio::piped()).spawn().unwrap();
+        let mut command = Command::new("taskset");
+        command.args(["-c", "0"]).arg(program).arg(mode).stdout(Stdio::piped());
+        let mut child = command.spawn().expect("taskset starts it");
         let mut address = String::new();
         BufReader::new(child.stdout.take().unwrap()).read_line(&mut address).unwrap();
         Self { child, address: address.trim().to_owned() }
@@ -192,6 +195,9 @@ fn cases() -> Vec<Case> {
 }
 
 async fn measure() {
+    let own = std::process::id().to_string();
+    let moved = Command::new("taskset").args(["-a", "-c", "-p", "1", &own]).stdout(Stdio::null()).status();
+    assert!(moved.expect("taskset is there").success(), "two cores are needed");
     let servers = [Server::start("serve-bare"), Server::start("serve-gateway")];
     let client = reqwest::Client::builder().tcp_nodelay(true).build().unwrap();
     let cases = cases();
