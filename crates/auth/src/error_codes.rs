@@ -202,7 +202,7 @@ pub const ERRORS: [ErrorCode; 23] = [
     code(
         Code::TemporarilyUnavailable,
         "Too many requests (status 429), or the token store or the identity provider does not answer (503).",
-        "Wait as long as `Retry-After` says, then send the same again: nothing was used up.",
+        "Wait as long as `Retry-After` says, then send the same again. If a code is refused then, sign in again: a store that hung may have used it up.",
     ),
     code(
         Code::UnauthorizedClient,
