@@ -34,6 +34,8 @@ use crate::{
 const MOST_OF_ERROR: usize = 64 << 10;
 /// Characters of an answer that is not MCP which its error repeats.
 const MOST_REPEATED: usize = 256;
+/// Bytes of a message that is too long to be kept while its answer takes long.
+const LONG: usize = 64 << 10;
 const SESSION: &str = "mcp-session-id";
 
 /// What of a message is needed once it is sent.
@@ -76,8 +78,8 @@ impl UpstreamHttpClient {
         if let Some(token) = auth {
             request = request.bearer_auth(token);
         }
-        // A body that cannot be sent again is not kept once it is sent: the answer may take long.
-        let body = Body::wrap(Full::new(text));
+        // A short body is kept, for a connection that ends before the server looked at it. Of a long one, nothing is kept once it is sent.
+        let body = if text.len() > LONG { Body::wrap(Full::new(text)) } else { text.into() };
         let sending = request.header(CONTENT_TYPE, "application/json").body(body).send();
         let response = self.connections.drive(sending).await.map_err(RequestError::from)?;
         let status = response.status();
