@@ -43,7 +43,9 @@ impl KeptMessages {
             // Those go with an answer.
             ServerNotification::ProgressNotification(_) => return true,
             ServerNotification::LoggingMessageNotification(log) => {
-                let bytes = usize::try_from(value_bytes(&log.params.data)).unwrap_or(usize::MAX);
+                let logger = log.params.logger.as_ref().map_or(0, String::len);
+                let data = usize::try_from(value_bytes(&log.params.data)).unwrap_or(usize::MAX);
+                let bytes = data.saturating_add(logger);
                 match (bytes > UNCOUNTED).then(|| self.budget.take(self.claimant.clone(), bytes)) {
                     None => None,
                     Some(Ok(room)) => Some(room),

@@ -54,6 +54,7 @@ mod rare_line;
 mod redactor;
 mod result_kinds;
 mod sessions;
+mod short_messages;
 mod sse_posts;
 mod stdio;
 mod supervisor;

@@ -32,6 +32,7 @@ use tokio_util::sync::CancellationToken;
 use crate::{
     rare_line::RareLine,
     result_kinds::Asked,
+    short_messages::{short_log, short_progress},
     turns::{Turn, Turns},
 };
 
@@ -131,7 +132,7 @@ impl OpenCall {
 }
 
 /// Bytes that a message counts for.
-fn weight(message: &impl Serialize) -> usize {
+pub(crate) fn weight(message: &impl Serialize) -> usize {
     let json = serde_json::to_vec(message).unwrap_or_default();
     json.len() + VALUE_BYTES * count_values(&json, usize::MAX).unwrap_or_default()
 }
@@ -299,7 +300,9 @@ impl OpenCalls {
             ServerNotification::ProgressNotification(progress) => {
                 let call = self.lock().by_token.get(&progress.params.progress_token).cloned();
                 if let Some(call) = call {
-                    let _ = call.hand_on(Event::Progress(progress.params.clone()), weight(&progress.params));
+                    let params = short_progress(&progress.params);
+                    let bytes = weight(&params);
+                    let _ = call.hand_on(Event::Progress(params), bytes);
                 }
                 true
             }
@@ -336,11 +339,8 @@ impl OpenCalls {
             return;
         }
         // Measured and copied once, and while others may use the table.
-        let bytes = weight(params);
-        if bytes > KEPT_BYTES {
-            return;
-        }
-        let params = Arc::new(params.clone());
+        let params = Arc::new(short_log(params));
+        let bytes = weight(&*params);
         let table = self.lock();
         let Some(first) = table.all.first() else { return };
         if table.all.iter().any(|call| call.caller.principal != first.caller.principal) {
