@@ -10,7 +10,7 @@ use rmcp::{ErrorData, ServiceError, service::ClientInitializeError, transport::D
 use serde_json::json;
 
 use crate::{
-    http_error::{self, Failed, PostError, chain},
+    http_error::{self, Failed, HttpError, PostError, RequestError, chain},
     redactor::Redactor,
 };
 
@@ -64,6 +64,34 @@ pub(crate) fn of_request(error: &ServiceError, redactor: &Redactor) -> Option<Do
             DownReason::from("the request failed").with_details(&redactor.line(&other.to_string(), LONGEST))
         }
     })
+}
+
+/// The way in which a request over HTTP failed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum RequestFault {
+    /// The server answered with an error of HTTP.
+    Refused,
+    /// The connection broke that the request went over.
+    Broken,
+    /// Nobody listens, credentials are refused, or another one.
+    Other,
+}
+
+/// The way in which a request failed.
+pub(crate) fn fault(error: &ServiceError) -> RequestFault {
+    let ServiceError::TransportSend(error) = error else { return RequestFault::Other };
+    let of_request = |error: &RequestError| match error.is_broken() {
+        true => RequestFault::Broken,
+        false => RequestFault::Other,
+    };
+    match (error.error.downcast_ref::<Failed>(), error.error.downcast_ref::<PostError>()) {
+        (Some(failed), _) if http_error::status(failed).is_some() => RequestFault::Refused,
+        (Some(Failed::Client(HttpError::Request(error))), _) | (_, Some(PostError::Request(error))) => {
+            of_request(error)
+        }
+        (_, Some(PostError::Status(_))) => RequestFault::Refused,
+        _ => RequestFault::Other,
+    }
 }
 
 /// The error of a call whose connection broke. `None` for [`ServiceError::TransportClosed`]: the reason is known better elsewhere.

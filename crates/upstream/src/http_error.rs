@@ -28,6 +28,11 @@ impl fmt::Display for RequestError {
 impl Error for RequestError {}
 
 impl RequestError {
+    /// Returns `true` if there was a connection, and it broke.
+    pub(crate) fn is_broken(&self) -> bool {
+        !self.0.is_connect() && !self.0.is_timeout()
+    }
+
     /// The kind of the error for callers, with its causes as details.
     pub(crate) fn reason(&self) -> DownReason {
         let causes = std::iter::successors(self.0.source(), |cause| (*cause).source());

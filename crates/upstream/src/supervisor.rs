@@ -19,10 +19,15 @@ use crate::{
     backoff::{Backoff, random},
     connect::{Live, NotConnected, connect},
     connection::Connection,
-    failure,
+    failure::{self, RequestFault},
     upstream::Upstream,
 };
 
+/// Pauses after which a ping is repeated whose connection broke.
+const PINGED_AGAIN_AFTER: [Duration; 3] =
+    [Duration::from_millis(50), Duration::from_millis(250), Duration::from_secs(1)];
+/// Regular pings with an HTTP error in a row after which a server counts as gone.
+const MOST_REFUSED: u32 = 3;
 /// Time between two pings of a server behind a URL.
 const PING_EVERY: Duration = Duration::from_secs(30);
 /// Longest time for the answer.
@@ -285,28 +290,43 @@ async fn watch_over(shared: &Upstream, connection: &Connection) -> DownReason {
     if shared.config.transport() == TransportType::Stdio {
         return std::future::pending().await;
     }
+    let mut refused = 0;
     loop {
-        tokio::select! {
-            () = tokio::time::sleep(PING_EVERY) => {}
-            () = shared.suspect.notified() => {}
-        }
-        let asking = async {
-            match ping(shared, connection).await {
-                // It may have gone to a connection that the server had just closed.
-                Err(_) => ping(shared, connection).await,
-                answered => answered,
-            }
+        let is_regular = tokio::select! {
+            () = tokio::time::sleep(PING_EVERY) => true,
+            () = shared.suspect.notified() => false,
         };
-        match tokio::time::timeout(PING_WITHIN, asking).await {
-            Ok(Ok(())) => {}
-            Ok(Err(why)) => return why,
+        match tokio::time::timeout(PING_WITHIN, ping_again(shared, connection)).await {
+            Ok(Ok(())) => refused = 0,
+            // A limit, or a fault that may soon be over: a caller must not end the calls of others with it.
+            Ok(Err((RequestFault::Refused, why))) => {
+                refused += u32::from(is_regular);
+                if refused == MOST_REFUSED {
+                    return why;
+                }
+            }
+            Ok(Err((_, why))) => return why,
             Err(_) => return format!("it did not answer a ping within {} s", PING_WITHIN.as_secs()).into(),
         }
     }
 }
 
-/// Asks a server whether it is still there. An error is an answer, too.
-async fn ping(shared: &Upstream, connection: &Connection) -> Result<(), DownReason> {
+/// Pings a server, and again if the connection breaks: the server may have closed it, and others that are kept, a moment ago.
+async fn ping_again(shared: &Upstream, connection: &Connection) -> Result<(), (RequestFault, DownReason)> {
+    let mut pauses = PINGED_AGAIN_AFTER.into_iter();
+    loop {
+        match ping(shared, connection).await {
+            Err((RequestFault::Broken, why)) => match pauses.next() {
+                Some(pause) => tokio::time::sleep(pause).await,
+                None => return Err((RequestFault::Broken, why)),
+            },
+            answered => return answered,
+        }
+    }
+}
+
+/// Asks a server whether it is still there. An error of MCP is an answer, too.
+async fn ping(shared: &Upstream, connection: &Connection) -> Result<(), (RequestFault, DownReason)> {
     let ping = if connection.era.is_stateless() {
         ClientRequest::DiscoverRequest(DiscoverRequest::new(DiscoverRequestParams {}))
     } else {
@@ -320,7 +340,7 @@ async fn ping(shared: &Upstream, connection: &Connection) -> Result<(), DownReas
         Ok(_) | Err(ServiceError::McpError(_) | ServiceError::UnexpectedResponse) => Ok(()),
         Err(error) => {
             let why = failure::of_request(&error, &shared.redactor);
-            Err(why.unwrap_or_else(|| "the connection was closed".into()))
+            Err((failure::fault(&error), why.unwrap_or_else(|| "the connection was closed".into())))
         }
     }
 }

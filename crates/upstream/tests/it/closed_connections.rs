@@ -24,7 +24,7 @@ struct Server {
 }
 
 impl Server {
-    /// Serves one connection. The first `ping` ends it.
+    /// Serves one connection. The first two pings end it, and the third is refused.
     async fn serve(&self, socket: TcpStream) -> Option<()> {
         let mut socket = BufReader::new(socket);
         loop {
@@ -50,7 +50,7 @@ impl Server {
                         ["slow", "bad"].map(|name| json!({"name": name, "inputSchema": {"type": "object"}}));
                     json!({ "tools": tools })
                 }
-                Some("ping") if self.pings.fetch_add(1, SeqCst) == 0 => return None,
+                Some("ping") if self.pings.fetch_add(1, SeqCst) < 2 => return None,
                 Some("tools/call") if tool == Some("slow") => {
                     self.release.notified().await;
                     json!({"content": [{"type": "text", "text": "slow"}]})
@@ -61,6 +61,7 @@ impl Server {
                 _ if !is_message => "405 Method Not Allowed",
                 None => "202 Accepted",
                 _ if tool == Some("bad") => "500 Internal Server Error",
+                _ if message["method"] == "ping" => "429 Too Many Requests",
                 _ => "200 OK",
             };
             let answer = match status {
@@ -77,7 +78,7 @@ impl Server {
 }
 
 #[tokio::test]
-async fn a_ping_that_meets_a_closed_connection_ends_no_call_of_others() {
+async fn pings_that_meet_closed_connections_and_a_limit_end_no_call_of_others() {
     let server = Arc::new(Server::default());
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("http://{}/mcp", listener.local_addr().unwrap());
@@ -93,7 +94,7 @@ async fn a_ping_that_meets_a_closed_connection_ends_no_call_of_others() {
     let (ada, bob) = (bench.client().await, bench.client().await);
     let open = ada.tools().call("a:slow", json!({})).begin().await.unwrap();
     error(&bob, "a:bad", json!({})).await;
-    eventually("the server is asked again", || server.pings.load(SeqCst) > 1).await;
+    eventually("the server is asked again", || server.pings.load(SeqCst) > 2).await;
     server.release.notify_one();
     assert_eq!(open.result().await.unwrap().text(), "slow");
     assert_eq!(app.health(), AppHealth::Up);
