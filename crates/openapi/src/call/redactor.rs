@@ -58,16 +58,24 @@ impl Redactor {
     }
 
     /// A JSON or other text of an answer without the credentials themselves: what an API returns of others is its data.
-    pub(crate) fn data(&self, mut body: Vec<u8>) -> Vec<u8> {
+    pub(crate) fn data(&self, body: Vec<u8>) -> Vec<u8> {
+        let body = self.without_credentials(body);
+        // Writers of JSON may escape any character, and some escape `+`, `/`, `<` and others.
+        let is_escaped =
+            [r"\u".as_bytes(), br"\/"].iter().any(|escape| memmem::find(&body, escape).is_some());
+        let plain = is_escaped.then(|| plainly_escaped(&body));
+        match plain {
+            Some(plain) if self.is_in(&plain) => self.without_credentials(plain),
+            _ => body,
+        }
+    }
+
+    fn without_credentials(&self, mut body: Vec<u8>) -> Vec<u8> {
         let tokens = self.tokens.read().unwrap_or_else(PoisonError::into_inner);
         let all = self.configured.iter().chain(tokens.iter()).map(Secret::expose);
         for secret in all.filter(|secret| secret.len() >= SHORTEST_IN_DATA) {
-            // Some writers of JSON escape slashes.
-            let escaped = secret.contains('/').then(|| secret.replace('/', "\\/"));
-            for spelling in [Some(secret), escaped.as_deref()].into_iter().flatten() {
-                if memmem::find(&body, spelling.as_bytes()).is_some() {
-                    body = without(&body, spelling.as_bytes());
-                }
+            if memmem::find(&body, secret.as_bytes()).is_some() {
+                body = without(&body, secret.as_bytes());
             }
         }
         body
@@ -112,6 +120,33 @@ impl Redactor {
         }
         cleaned
     }
+}
+
+/// The same JSON, in which only quotes and backslashes are escaped, as they are in the credentials that are looked for.
+fn plainly_escaped(json: &[u8]) -> Vec<u8> {
+    let mut plain = Vec::with_capacity(json.len());
+    let mut rest = json;
+    while let Some(at) = memchr::memchr(b'\\', rest) {
+        plain.extend_from_slice(&rest[..at]);
+        rest = &rest[at..];
+        let (character, length) = match rest {
+            [_, b'/', ..] => (Some('/'), 2),
+            [_, b'u', hex @ ..] => {
+                let code = hex.get(..4).and_then(|hex| str::from_utf8(hex).ok());
+                let code = code.and_then(|hex| u32::from_str_radix(hex, 16).ok());
+                (code.and_then(char::from_u32).filter(|character| !character.is_control()), 6)
+            }
+            _ => (None, 2),
+        };
+        match character {
+            Some(character @ ('"' | '\\')) => plain.extend([b'\\', character as u8]),
+            Some(character) => plain.extend_from_slice(character.encode_utf8(&mut [0; 4]).as_bytes()),
+            None => plain.extend_from_slice(&rest[..rest.len().min(2)]),
+        }
+        rest = &rest[rest.len().min(if character.is_some() { length } else { 2 })..];
+    }
+    plain.extend_from_slice(rest);
+    plain
 }
 
 fn without(body: &[u8], secret: &[u8]) -> Vec<u8> {
@@ -165,6 +200,16 @@ mod tests {
         assert_eq!(data("x token-of-now, token-of-now"), format!("x {MASK}, {MASK}"));
         assert_eq!(data(r#"{"echo": "a/b \"key\" of 1"}"#), format!("{{\"echo\": \"{MASK}\"}}"));
         assert_eq!(data("a%2Fb%20%22key%22%20of%201"), MASK);
+        let escaped = |text: &str| text.chars().map(|c| format!("\\u{:04X}", c as u32)).collect::<String>();
+        assert_eq!(data(&format!("[\"{}\"]", escaped("token-of-now"))), format!("[\"{MASK}\"]"));
+        assert_eq!(
+            data(r#"["tok\u0065n\u002Dof-now", "\u00e9\\u0065"]"#),
+            format!(r#"["{MASK}", "é\\u0065"]"#)
+        );
+        assert_eq!(data(r#"{"e": "a\/b \u0022key\u0022 of\u00201"}"#), format!(r#"{{"e": "{MASK}"}}"#));
+        for other in [r#"["\u0065\/ \\u0065"]"#, r#"["\uD83D\uDE00 \u00"]"#, r"\", r"\u12"] {
+            assert_eq!(data(other), other);
+        }
         assert_eq!(data("an ordinary password: hunter2"), "an ordinary password: hunter2");
     }
 }
