@@ -38,8 +38,12 @@ const READ: usize = 16 * 1024;
 /// Longest time of a step of the journal that counts as the run's own.
 const SLOW: Duration = Duration::from_millis(100);
 
-/// Time in which a run has only waited, after which it is looked whether others need its worker.
+/// Time after which it is looked whether others need the worker of a run.
 const LOOK: Duration = Duration::from_millis(500);
+/// Time that a run may keep its worker where others wait, though it only calls and waits.
+const LEAST_HELD: Duration = Duration::from_secs(2);
+/// Time of a script's own after which another worker would take long to get to the same point.
+const MOST_COMPUTED: Duration = Duration::from_secs(1);
 
 /// An attempt to run a script on one worker.
 pub(super) struct Attempt {
@@ -171,12 +175,18 @@ async fn talk(
     tokio::pin!(waited);
     // Time at which a script that has nothing to do since then is asked whether it needs its worker.
     let park_after = request.park_after.unwrap_or_default();
-    let (parks, mut idle_since) = (tokio::time::sleep(park_after.min(LOOK)), Instant::now());
+    let look = park_after.min(LOOK);
+    let (parks, began_at) = (tokio::time::sleep(look), Instant::now());
+    let (mut idle_since, mut busy_since, mut computed) = (began_at, Some(began_at), Duration::ZERO);
     tokio::pin!(parks);
     let may_park =
         request.park_after.is_some() && request.journal.as_ref().is_some_and(|it| it.can_be_read());
     loop {
         let halted = request.halt.is_cancelled();
+        match record.under_way() > 0 {
+            true => computed += busy_since.take().map_or(Duration::ZERO, |since: Instant| since.elapsed()),
+            false => drop(busy_since.get_or_insert_with(Instant::now)),
+        }
         if !halted {
             let answered = answer_from_journal(&mut output, record, host, &mut calls.answering)?;
             if answered && record.limits.wait.is_some() {
@@ -238,7 +248,6 @@ async fn talk(
                 }
                 act(&mut input, &mut output, record, host, calls)?;
                 idle_since = Instant::now();
-                parks.as_mut().reset(idle_since + park_after.min(LOOK));
             }
             Some(answer) = calls.answering.next(), if takes_answers && !calls.answering.is_empty() => {
                 put_answer(&mut output, record, answer)?;
@@ -247,15 +256,16 @@ async fn talk(
                     put_answer(&mut output, record, answer)?;
                 }
                 idle_since = Instant::now();
-                parks.as_mut().reset(idle_since + park_after.min(LOOK));
             }
             () = &mut parks, if may_park && !stopping && record.under_way() > 0 => {
-                if (idle_since.elapsed() >= park_after || lease.others_wait())
+                let idle = idle_since.elapsed();
+                let is_cheap = || began_at.elapsed() >= LEAST_HELD && computed < MOST_COMPUTED;
+                if (idle >= park_after || (idle >= look || is_cheap()) && lease.others_wait())
                     && let Some(ping) = record.ask_to_park()
                 {
                     protocol::put(&mut output, MessageKind::Ping, record.run, ping, "", &[]);
                 }
-                parks.as_mut().reset(Instant::now() + park_after.min(LOOK));
+                parks.as_mut().reset(Instant::now() + look);
             }
             () = async { if output.is_empty() { pending().await } else { let _ = to.writable().await; } } => {}
             () = &mut waited, if record.limits.wait.is_some() && !stopping => {

@@ -61,6 +61,8 @@ struct State {
     running: HashMap<Option<Arc<str>>, Running>,
     foreground: usize,
     background: usize,
+    /// Runs that those in the background wait for.
+    nested: usize,
     /// In the order in which they came.
     waiting: Vec<Waiter>,
     last: u64,
@@ -88,16 +90,12 @@ const MOST_REMEMBERED: usize = 1_000;
 #[derive(Debug, Clone, Copy, Default)]
 struct Running {
     all: usize,
-    /// In the background, and not nested.
+    /// Those with waiting clients, and those that they wait for.
+    foreground: usize,
+    /// In the background, and no other one waits for it.
     background: usize,
-    /// Those that others wait for.
+    /// In the background, and another one waits for it.
     nested: usize,
-}
-
-impl Running {
-    fn foreground(&self) -> usize {
-        self.all - self.nested - self.background
-    }
 }
 
 struct Waiter {
@@ -173,20 +171,20 @@ impl Line {
     fn may_run(&self, state: &State, claim: &Claim) -> bool {
         if !claim.background {
             let Some(free) = self.foreground.checked_sub(state.foreground + 1) else { return false };
-            let own = state.running.get(&claim.principal).map_or(0, Running::foreground);
-            let has_share = self.foreground >= LEAST_SHARED && claim.principal.is_some() && claim.level == 0;
-            // Whoever has none needs a worker only.
+            let own = state.running.get(&claim.principal).map_or(0, |running| running.foreground);
+            let has_share = self.foreground >= LEAST_SHARED && claim.principal.is_some();
+            // Whoever has none needs a worker only. Those that others wait for have places of their own beside.
             return own == 0 || !has_share || own < SHARE_OF_FREE * free;
         }
+        let running = state.running.get(&claim.principal).copied().unwrap_or_default();
+        let of_all = |own: usize, most: usize| claim.principal.is_none() || own < (most / 2).max(1);
         match claim.level {
-            0 => {}
-            1 => return state.background < self.background_nested,
-            // Whoever waits for it keeps a worker: it would keep both for nothing.
-            _ => return true,
+            0 => of_all(running.background, self.background) && state.background < self.background,
+            _ => {
+                of_all(running.nested, self.background_nested)
+                    && state.background + state.nested < self.background_nested
+            }
         }
-        let own = state.running.get(&claim.principal).map_or(0, |running| running.background);
-        let has_share = claim.principal.is_none() || own < (self.background / 2).max(1);
-        has_share && state.background < self.background
     }
 
     /// Makes a slot available.
@@ -264,24 +262,25 @@ impl State {
         }
         let running = self.running.entry(claim.principal.clone()).or_default();
         running.all += 1;
-        running.nested += usize::from(claim.level > 0);
-        if claim.background {
-            running.background += usize::from(claim.level == 0);
-            self.background += 1;
-        } else {
-            self.foreground += 1;
-        }
+        let (own, all) = match (claim.background, claim.level) {
+            (false, _) => (&mut running.foreground, &mut self.foreground),
+            (true, 0) => (&mut running.background, &mut self.background),
+            (true, _) => (&mut running.nested, &mut self.nested),
+        };
+        *own += 1;
+        *all += 1;
     }
 
     fn end(&mut self, claim: &Claim) {
-        match claim.background {
-            true => self.background -= 1,
-            false => self.foreground -= 1,
-        }
         let Some(running) = self.running.get_mut(&claim.principal) else { return };
+        let (own, all) = match (claim.background, claim.level) {
+            (false, _) => (&mut running.foreground, &mut self.foreground),
+            (true, 0) => (&mut running.background, &mut self.background),
+            (true, _) => (&mut running.nested, &mut self.nested),
+        };
+        *own -= 1;
+        *all -= 1;
         running.all -= 1;
-        running.nested -= usize::from(claim.level > 0);
-        running.background -= usize::from(claim.background && claim.level == 0);
         if running.all == 0 {
             self.running.remove(&claim.principal);
         }
@@ -289,11 +288,16 @@ impl State {
 }
 
 impl Turn {
-    /// Returns `true` for a run in the background if one of another principal waits for a worker.
+    /// Returns `true` for a run in the background if one of a principal that has fewer of them waits for a worker.
     pub(super) fn others_wait(&self) -> bool {
-        let is_other =
-            |waiter: &Waiter| waiter.claim.background && waiter.claim.principal != self.claim.principal;
-        self.claim.background && self.line.lock().waiting.iter().any(is_other)
+        let state = self.line.lock();
+        let running = |claim: &Claim| state.running.get(&claim.principal).map_or(0, |it| it.background);
+        let own = running(&self.claim);
+        let is_other = |waiter: &Waiter| {
+            let claim = &waiter.claim;
+            claim.background && claim.principal != self.claim.principal && running(claim) < own
+        };
+        self.claim.background && state.waiting.iter().any(is_other)
     }
 
     /// The slot was taken: it is put back as one.
@@ -384,7 +388,8 @@ mod tests {
             if workers > most {
                 let nested = Claim { level: 1, ..of("alice", false) };
                 drop(turn(&line, of("bob", false)));
-                drop(turn(&line, nested));
+                // It has a place in reserve.
+                assert!(waits(&line, nested, None).now_or_never().is_none());
             }
             assert!((&mut more).now_or_never().is_none());
             alice.pop();
@@ -465,7 +470,11 @@ mod tests {
             let clients: Vec<Turn> = (0..workers).map(|_| turn(&line, of("dave", false))).collect();
             let bob = turn(&line, of("bob", true));
             let mut one_more = waits(&line, of("dave", false), Some(9));
-            assert!(bob.others_wait() && !alice.others_wait() && !clients[0].others_wait());
+            let mut carol = waits(&line, of("carol", true), None);
+            assert!((&mut carol).now_or_never().is_none());
+            assert!(bob.others_wait() && alice.others_wait() && !clients[0].others_wait());
+            drop(carol);
+            assert!(!bob.others_wait(), "alice has as many");
             assert!(second.now_or_never().is_none() && (&mut one_more).now_or_never().is_none());
             drop(clients);
             assert!(one_more.now_or_never().is_some());
@@ -473,7 +482,7 @@ mod tests {
     }
 
     #[test]
-    fn runs_that_background_runs_wait_for_get_a_free_worker() {
+    fn runs_that_background_runs_wait_for_get_a_free_worker_and_leave_some_to_others() {
         let nested = |level| Claim { level, ..of("alice", true) };
         let small = free(2);
         let _both = [turn(&small, of("alice", true)), turn(&small, nested(1))];
@@ -481,8 +490,9 @@ mod tests {
         let _outer = [turn(&line, of("alice", true)), turn(&line, of("bob", true))];
         let _inner = turn(&line, nested(1));
         let another = waits(&line, nested(1), None);
-        let _innermost = turn(&line, nested(2));
-        assert!(another.now_or_never().is_none());
+        let innermost = waits(&line, nested(2), None);
+        assert!(another.now_or_never().is_none() && innermost.now_or_never().is_none());
+        let _other = turn(&line, of("carol", false));
     }
 
     #[test]
