@@ -39,7 +39,7 @@ use crate::{
 /// Messages of a server kept for one call whose client does not take them. More progress and log messages are dropped.
 const KEPT: usize = 256;
 /// Bytes of the same, with [`VALUE_BYTES`] for each key and value. A question that is longer needs all of them.
-const KEPT_BYTES: usize = 1 << 20;
+const KEPT_BYTES: usize = 256 << 10;
 /// Bytes that a key or value counts for besides its own.
 const VALUE_BYTES: usize = 64;
 /// Time for which calls of different callers take turns after a question that could not be attributed, or could not have been without
