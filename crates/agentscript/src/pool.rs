@@ -1,11 +1,12 @@
 //! A pool of workers that were started in advance and serve one run at a time, and the queue in front of them.
 //!
-//! `config` has the settings of a pool, `slots` the workers that wait, `line` the runs that wait for one, `process` starts and ends workers, `drive` is one run seen from this side and `record` checks and
+//! `config` has the settings of a pool, `slots` the workers that wait, `line` the runs that wait for one, `shares` the part of the workers that each principal may have, `process` starts and ends workers, `drive` is one run seen from this side, `hold` the time for which it has its worker, and `record` checks and
 //! counts the messages of its worker. `answers` has the calls at the host, which go on while a run is `parked` without a worker.
 
 mod answers;
 mod config;
 mod drive;
+mod hold;
 mod journaled;
 mod line;
 mod parked;
@@ -13,6 +14,7 @@ mod pause;
 mod process;
 mod record;
 mod replay;
+mod shares;
 mod slots;
 
 use std::{
@@ -31,9 +33,10 @@ use tokio_util::{sync::CancellationToken, task::TaskTracker};
 use answers::Calls;
 pub use config::{Adapter, PoolConfig, WorkerCommand};
 pub(crate) use drive::replay;
-use line::{Claim, Claimed, Turn, places};
+use line::{Claimed, Turn};
 use parked::Parked;
 use process::{Exit, Keeper, Worker};
+use shares::{Claim, places};
 pub use slots::MOST_LEVELS;
 use slots::{Slot, WorkerSlots};
 
@@ -67,7 +70,7 @@ pub struct RunRequest {
     /// worker in reserve for each level, so that runs do not wait for each other in circles when every worker is taken.
     pub level: usize,
     /// Time after which the run gives its worker back while it waits for calls and for nothing else, if its journal can be read
-    /// ([`Journal::can_be_read`]); half a second where runs of others in the background wait for one. Default: it keeps its worker.
+    /// ([`Journal::can_be_read`]); half a second where runs in the background of a principal with fewer wait for one, and two seconds after it got it if its calls are shorter. Default: it keeps its worker.
     pub park_after: Option<Duration>,
     /// Seed of `Math.random`. Default: a number of the system's generator, another for each run ([`Inputs::seed`]).
     ///

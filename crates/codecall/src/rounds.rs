@@ -12,11 +12,11 @@ use tokio_util::sync::CancellationToken;
 /// Longest time of the last round, when the gateway stops.
 const LAST_ROUND: Duration = Duration::from_secs(2);
 
-/// What is shared in rounds.
+/// Something learned that is shared in rounds.
 pub(crate) trait Round: Send + 'static {
     /// Time between two rounds.
     const PERIOD: Duration;
-    /// What is shared, for the log.
+    /// Name of the learned, for the log.
     const NAME: &'static str;
 
     /// Shares what is new here, and reads what others shared.

@@ -73,7 +73,7 @@ pub(crate) enum RequestFault {
     Refused,
     /// The connection broke that the request went over.
     Broken,
-    /// Nobody listens, credentials are refused, or another one.
+    /// Any other: nobody listens, or credentials are refused.
     Other,
 }
 

@@ -38,7 +38,7 @@ const MOST_REPEATED: usize = 256;
 const LONG: usize = 64 << 10;
 const SESSION: &str = "mcp-session-id";
 
-/// What of a message is needed once it is sent.
+/// Parts of a message that are needed once it is sent.
 #[derive(Debug, Clone)]
 pub(crate) struct Sent {
     /// Its id, if it is a request.

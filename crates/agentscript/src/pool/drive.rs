@@ -19,6 +19,7 @@ use tokio_util::sync::CancellationToken;
 use super::{
     Inputs, Lease, RunRequest,
     answers::{Answer, Answering, Calls, answer_entry, host_failed},
+    hold::Hold,
     pause::Pause,
     record::{FRAME_SLACK, Record, RunEnd},
 };
@@ -37,13 +38,6 @@ use crate::{
 const READ: usize = 16 * 1024;
 /// Longest time of a step of the journal that counts as the run's own.
 const SLOW: Duration = Duration::from_millis(100);
-
-/// Time after which it is looked whether others need the worker of a run.
-const LOOK: Duration = Duration::from_millis(500);
-/// Time that a run may keep its worker where others wait, though it only calls and waits.
-const LEAST_HELD: Duration = Duration::from_secs(2);
-/// Time of a script's own after which another worker would take long to get to the same point.
-const MOST_COMPUTED: Duration = Duration::from_secs(1);
 
 /// An attempt to run a script on one worker.
 pub(super) struct Attempt {
@@ -173,20 +167,15 @@ async fn talk(
     let waits_until = record.limits.wait.map(|wait| *calls.waits_until.get_or_insert(Instant::now() + wait));
     let waited = tokio::time::sleep_until(waits_until.unwrap_or_else(Instant::now));
     tokio::pin!(waited);
-    // Time at which a script that has nothing to do since then is asked whether it needs its worker.
-    let park_after = request.park_after.unwrap_or_default();
-    let look = park_after.min(LOOK);
-    let (parks, began_at) = (tokio::time::sleep(look), Instant::now());
-    let (mut idle_since, mut busy_since, mut computed) = (began_at, Some(began_at), Duration::ZERO);
+    // Time at which a script may be asked whether it needs its worker.
+    let mut hold = Hold::new(request.park_after.unwrap_or_default());
+    let parks = tokio::time::sleep(hold.look());
     tokio::pin!(parks);
     let may_park =
         request.park_after.is_some() && request.journal.as_ref().is_some_and(|it| it.can_be_read());
     loop {
         let halted = request.halt.is_cancelled();
-        match record.under_way() > 0 {
-            true => computed += busy_since.take().map_or(Duration::ZERO, |since: Instant| since.elapsed()),
-            false => drop(busy_since.get_or_insert_with(Instant::now)),
-        }
+        hold.waits(record.under_way() > 0);
         if !halted {
             let answered = answer_from_journal(&mut output, record, host, &mut calls.answering)?;
             if answered && record.limits.wait.is_some() {
@@ -247,7 +236,7 @@ async fn talk(
                     return Err(RunEnd::Disconnected);
                 }
                 act(&mut input, &mut output, record, host, calls)?;
-                idle_since = Instant::now();
+                hold.active();
             }
             Some(answer) = calls.answering.next(), if takes_answers && !calls.answering.is_empty() => {
                 put_answer(&mut output, record, answer)?;
@@ -255,17 +244,15 @@ async fn talk(
                 while let Some(Some(answer)) = calls.answering.next().now_or_never() {
                     put_answer(&mut output, record, answer)?;
                 }
-                idle_since = Instant::now();
+                hold.active();
             }
             () = &mut parks, if may_park && !stopping && record.under_way() > 0 => {
-                let idle = idle_since.elapsed();
-                let is_cheap = || began_at.elapsed() >= LEAST_HELD && computed < MOST_COMPUTED;
-                if (idle >= park_after || (idle >= look || is_cheap()) && lease.others_wait())
+                if hold.is_over(|| lease.others_wait())
                     && let Some(ping) = record.ask_to_park()
                 {
                     protocol::put(&mut output, MessageKind::Ping, record.run, ping, "", &[]);
                 }
-                parks.as_mut().reset(Instant::now() + look);
+                parks.as_mut().reset(Instant::now() + hold.look());
             }
             () = async { if output.is_empty() { pending().await } else { let _ = to.writable().await; } } => {}
             () = &mut waited, if record.limits.wait.is_some() && !stopping => {

@@ -12,16 +12,8 @@ use std::{
 
 use tokio::sync::oneshot;
 
+use super::shares::{Claim, Counts, WorkerShares};
 use crate::outcome::WorkerError;
-
-/// A run that needs a worker.
-#[derive(Debug, Clone)]
-pub(super) struct Claim {
-    /// None stands for many: it has no share.
-    pub(super) principal: Option<Arc<str>>,
-    pub(super) level: usize,
-    pub(super) background: bool,
-}
 
 /// The answer to a claim.
 pub(super) enum Claimed {
@@ -47,22 +39,15 @@ pub(super) struct Waits {
 /// The line, and the runs that had their turn.
 pub(super) struct Line {
     state: Mutex<State>,
-    /// Workers that runs with waiting clients may have, and those that they wait for.
-    foreground: usize,
-    /// Workers that runs in the background may have, and those with runs that they wait for.
-    background: usize,
-    background_nested: usize,
+    shares: WorkerShares,
 }
 
 #[derive(Default)]
 struct State {
     free: usize,
     closed: bool,
-    running: HashMap<Option<Arc<str>>, Running>,
-    foreground: usize,
-    background: usize,
-    /// Runs that those in the background wait for.
-    nested: usize,
+    running: HashMap<Option<Arc<str>>, Counts>,
+    all: Counts,
     /// In the order in which they came.
     waiting: Vec<Waiter>,
     last: u64,
@@ -75,28 +60,8 @@ struct State {
 /// Turns that go to runs with waiting clients before one goes to the background.
 const MOST_PASSED: usize = 4;
 
-/// The fewest workers that runs in the background may have: one of a principal then leaves one to others.
-const LEAST_BACKGROUND: usize = 2;
-
-/// Workers that one principal may have for each that stays free: one alone gets three quarters of them, and two together six sevenths.
-const SHARE_OF_FREE: usize = 3;
-/// Workers from which on principals have shares: of fewer, one might have only one.
-const LEAST_SHARED: usize = 4;
-
 /// Principals whose last turns are remembered although they wait for none.
 const MOST_REMEMBERED: usize = 1_000;
-
-/// Runs under way of one principal.
-#[derive(Debug, Clone, Copy, Default)]
-struct Running {
-    all: usize,
-    /// Those with waiting clients, and those that they wait for.
-    foreground: usize,
-    /// In the background, and no other one waits for it.
-    background: usize,
-    /// In the background, and another one waits for it.
-    nested: usize,
-}
 
 struct Waiter {
     id: u64,
@@ -111,20 +76,10 @@ fn share(queue: usize) -> usize {
     queue.div_ceil(2)
 }
 
-/// Workers of a pool of at most `workers`: where half of them are too few for runs in the background, those have some beside them.
-pub(super) fn places(workers: usize) -> usize {
-    if workers / 2 < LEAST_BACKGROUND { workers + LEAST_BACKGROUND } else { workers }
-}
-
 impl Line {
-    /// A line for at most `workers` workers and those beside them ([`places`]), of which none is free yet.
+    /// A line for at most `workers` workers and those beside them ([`places`](super::shares::places)), of which none is free yet.
     pub(super) fn new(workers: usize) -> Arc<Self> {
-        Arc::new(Self {
-            state: Mutex::default(),
-            foreground: workers,
-            background: (workers / 2).max(LEAST_BACKGROUND),
-            background_nested: (workers * 3 / 4).max(LEAST_BACKGROUND + 1),
-        })
+        Arc::new(Self { state: Mutex::default(), shares: WorkerShares::new(workers) })
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
@@ -169,22 +124,7 @@ impl Line {
 
     /// Returns `true` if a run may have a free worker.
     fn may_run(&self, state: &State, claim: &Claim) -> bool {
-        if !claim.background {
-            let Some(free) = self.foreground.checked_sub(state.foreground + 1) else { return false };
-            let own = state.running.get(&claim.principal).map_or(0, |running| running.foreground);
-            let has_share = self.foreground >= LEAST_SHARED && claim.principal.is_some();
-            // Whoever has none needs a worker only. Those that others wait for have places of their own beside.
-            return own == 0 || !has_share || own < SHARE_OF_FREE * free;
-        }
-        let running = state.running.get(&claim.principal).copied().unwrap_or_default();
-        let of_all = |own: usize, most: usize| claim.principal.is_none() || own < (most / 2).max(1);
-        match claim.level {
-            0 => of_all(running.background, self.background) && state.background < self.background,
-            _ => {
-                of_all(running.nested, self.background_nested)
-                    && state.background + state.nested < self.background_nested
-            }
-        }
+        self.shares.allow(claim, state.own(claim), state.all)
     }
 
     /// Makes a slot available.
@@ -215,7 +155,7 @@ impl Line {
         if state.free == 0 || state.closed {
             return None;
         }
-        let running = |claim: &Claim| state.running.get(&claim.principal).map_or(0, |running| running.all);
+        let running = |claim: &Claim| state.own(claim).all();
         let turn = |claim: &Claim| state.turns.get(&claim.principal).copied().unwrap_or(0);
         let class = |claim: &Claim| match claim.background {
             true if state.passed >= MOST_PASSED => 0,
@@ -247,6 +187,11 @@ impl Line {
 }
 
 impl State {
+    /// Runs under way of the principal of `claim`.
+    fn own(&self, claim: &Claim) -> Counts {
+        self.running.get(&claim.principal).copied().unwrap_or_default()
+    }
+
     fn begin(&mut self, claim: &Claim) {
         if claim.level == 0 {
             self.passed = match claim.background {
@@ -260,28 +205,15 @@ impl State {
                 self.turns.retain(|principal, _| waiting.contains(principal));
             }
         }
-        let running = self.running.entry(claim.principal.clone()).or_default();
-        running.all += 1;
-        let (own, all) = match (claim.background, claim.level) {
-            (false, _) => (&mut running.foreground, &mut self.foreground),
-            (true, 0) => (&mut running.background, &mut self.background),
-            (true, _) => (&mut running.nested, &mut self.nested),
-        };
-        *own += 1;
-        *all += 1;
+        *self.all.of(claim) += 1;
+        *self.running.entry(claim.principal.clone()).or_default().of(claim) += 1;
     }
 
     fn end(&mut self, claim: &Claim) {
         let Some(running) = self.running.get_mut(&claim.principal) else { return };
-        let (own, all) = match (claim.background, claim.level) {
-            (false, _) => (&mut running.foreground, &mut self.foreground),
-            (true, 0) => (&mut running.background, &mut self.background),
-            (true, _) => (&mut running.nested, &mut self.nested),
-        };
-        *own -= 1;
-        *all -= 1;
-        running.all -= 1;
-        if running.all == 0 {
+        *running.of(claim) -= 1;
+        *self.all.of(claim) -= 1;
+        if running.all() == 0 {
             self.running.remove(&claim.principal);
         }
     }
@@ -291,7 +223,7 @@ impl Turn {
     /// Returns `true` for a run in the background if one of a principal that has fewer of them waits for a worker.
     pub(super) fn others_wait(&self) -> bool {
         let state = self.line.lock();
-        let running = |claim: &Claim| state.running.get(&claim.principal).map_or(0, |it| it.background);
+        let running = |claim: &Claim| state.own(claim).background;
         let own = running(&self.claim);
         let is_other = |waiter: &Waiter| {
             let claim = &waiter.claim;
@@ -336,6 +268,7 @@ mod tests {
     use futures::FutureExt as _;
 
     use super::*;
+    use crate::pool::shares::places;
 
     fn of(principal: &str, background: bool) -> Claim {
         Claim { principal: Some(principal.into()), level: 0, background }
@@ -457,7 +390,9 @@ mod tests {
         drop((alice, others));
         assert!(third.now_or_never().unwrap().is_ok() && carol.now_or_never().unwrap().is_ok());
         drop(bob);
-        assert!(line.lock().running.is_empty() && line.lock().free == 8 && line.lock().background == 0);
+        assert!(
+            line.lock().running.is_empty() && line.lock().free == 8 && line.lock().all == Counts::default()
+        );
     }
 
     #[test]

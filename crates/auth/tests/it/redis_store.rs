@@ -237,7 +237,7 @@ async fn d12_a_code_is_worth_nothing_once_its_user_was_revoked() {
     site.tokens().await;
 }
 
-/// What a proxy does to the next connection over which an answer comes.
+/// A fault of a proxy, at the next connection over which an answer comes.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Fault {
     /// It sends something that is no Redis protocol, once.
