@@ -13,6 +13,8 @@ use std::{
 use futures::future::BoxFuture;
 use url::{Host, Url};
 
+use crate::lookups::Lookups;
+
 /// Longest time to look up a name before a request.
 const LOOKUP: Duration = Duration::from_secs(5);
 
@@ -47,10 +49,10 @@ impl AddressFilter {
     /// A filter that asks the resolver of the system. With `allow_private`, private and loopback addresses are allowed, and plain HTTP
     /// there.
     pub fn new(allow_private: bool) -> Self {
-        let lookup = |name: String| -> BoxFuture<'static, _> {
-            Box::pin(
-                async move { Ok(tokio::net::lookup_host((name, 0)).await?.map(|addr| addr.ip()).collect()) },
-            )
+        let lookups = Arc::new(Lookups::default());
+        let lookup = move |name: String| -> BoxFuture<'static, _> {
+            let lookups = lookups.clone();
+            Box::pin(async move { lookups.look_up(name).await })
         };
         Self::with_lookup(allow_private, Arc::new(lookup))
     }

@@ -32,11 +32,13 @@ mod lines;
 mod link;
 mod listable;
 mod local_app;
+mod lookups;
 mod masking;
 mod memory;
 mod names;
 mod network;
 mod observe;
+mod own_places;
 mod pace;
 mod page_decision;
 mod paging;
@@ -104,6 +106,7 @@ pub use observe::{
     Arrival, CallRecord, CallerAddress, Ending, ExchangeNote, Execution, HttpExchange, HttpTrail, MOST_CALLS,
     NetworkTransport, Observer, Operation, ScriptFacts, Subject, Trail,
 };
+pub use own_places::OwnPlaces;
 pub use pace::Rereads;
 pub use paging::{PageGate, Paginate};
 pub use pins::{DefinitionChange, DefinitionChanges, PinState, Pins};
