@@ -22,7 +22,7 @@ use tokio::sync::broadcast;
 use crate::{
     UpstreamConfig, failure,
     followed::FollowedRoom,
-    places::OwnPlaces,
+    places::{CallerPlaces, caller_places},
     supervisor::{self, NO_ROOM},
     upstream::Upstream,
     user::User,
@@ -46,7 +46,7 @@ impl UpstreamApp {
     /// # Panics
     /// Outside a Tokio runtime.
     pub fn start(id: &str, config: UpstreamConfig, environment: HashMap<String, String>) -> Arc<Self> {
-        let own_places = OwnPlaces::new(config.max_concurrency);
+        let own_places = caller_places(config.max_concurrency);
         Self::start_for(id, config, environment, None, own_places, FollowedRoom::default())
     }
 
@@ -57,7 +57,7 @@ impl UpstreamApp {
         config: UpstreamConfig,
         environment: HashMap<String, String>,
         user: Option<User>,
-        own_places: Arc<OwnPlaces>,
+        own_places: Arc<CallerPlaces>,
         room: FollowedRoom,
     ) -> Arc<Self> {
         let bad = config.problems().into_iter().next();

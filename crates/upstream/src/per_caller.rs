@@ -31,7 +31,7 @@ use crate::{
     connections::{Connections, Full, Lease},
     failure,
     followed::FollowedRoom,
-    places::OwnPlaces,
+    places::{CallerPlaces, caller_places},
     user::User,
 };
 
@@ -50,7 +50,7 @@ pub struct PerCallerApp {
     /// Keeps the users' tokens, for a server that demands one of each.
     credentials: Option<Arc<dyn UserCredentials>>,
     connections: Arc<Connections>,
-    own_places: Arc<OwnPlaces>,
+    own_places: Arc<CallerPlaces>,
     room: FollowedRoom,
     /// Callers whose catalog was waited for in vain, and the time until which nobody waits for it again.
     late: Mutex<HashMap<Audience, Instant>>,
@@ -88,7 +88,7 @@ impl PerCallerApp {
             None if credentials.is_some() => connections.link.up(authorize::catalog(id)),
             None => connections.link.up(Catalog::default()),
         }
-        let own_places = OwnPlaces::new(config.max_concurrency);
+        let own_places = caller_places(config.max_concurrency);
         let room = FollowedRoom::default();
         Arc::new(Self {
             id: id.to_owned(),

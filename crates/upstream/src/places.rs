@@ -3,34 +3,24 @@
 //! Whoever waits is served in turn. A caller with many calls waits for places of its own first, so that its line is not in the way of
 //! others.
 
-use std::{
-    collections::HashMap,
-    sync::{Arc, Mutex, PoisonError, Weak},
-};
+use std::sync::Arc;
 
-use gatewright_core::{Caller, Claimant};
+use gatewright_core::{Caller, Claimant, OwnPlaces};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, SemaphorePermit};
 
 /// The places of a connection.
 #[derive(Debug)]
 pub(crate) struct Places {
     all: Semaphore,
-    own: Arc<OwnPlaces>,
+    own: Arc<CallerPlaces>,
 }
 
 /// The places that each caller may take, at all connections of an app together.
-#[derive(Debug)]
-pub(crate) struct OwnPlaces {
-    of_one: usize,
-    callers: Mutex<Callers>,
-}
+pub(crate) type CallerPlaces = OwnPlaces<Claimant>;
 
-#[derive(Debug, Default)]
-struct Callers {
-    /// The places of callers with calls that are open or wait.
-    own: HashMap<Claimant, Weak<Semaphore>>,
-    /// Number of entries at which those of callers without calls are removed.
-    sweep_at: usize,
+/// Three quarters of `most` calls for each caller, rounded down, and at least one.
+pub(crate) fn caller_places(most: usize) -> Arc<CallerPlaces> {
+    Arc::new(OwnPlaces::new((most - most.div_ceil(4)).max(1)))
 }
 
 /// The place of one call; free again when dropped.
@@ -42,7 +32,7 @@ pub(crate) struct Place<'a> {
 
 impl Places {
     /// Places for `most` calls, of which callers take those of `own`.
-    pub(crate) fn new(most: usize, own: Arc<OwnPlaces>) -> Self {
+    pub(crate) fn new(most: usize, own: Arc<CallerPlaces>) -> Self {
         Self { all: Semaphore::new(most.clamp(1, Semaphore::MAX_PERMITS)), own }
     }
 
@@ -57,28 +47,6 @@ impl Places {
     }
 }
 
-impl OwnPlaces {
-    /// Three quarters of `most` calls for each caller.
-    pub(crate) fn new(most: usize) -> Arc<Self> {
-        let most = most.clamp(1, Semaphore::MAX_PERMITS);
-        Arc::new(Self { of_one: most - most / 4, callers: Mutex::default() })
-    }
-
-    fn of(&self, party: Claimant) -> Arc<Semaphore> {
-        let mut callers = self.callers.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(own) = callers.own.get(&party).and_then(Weak::upgrade) {
-            return own;
-        }
-        if callers.own.len() >= callers.sweep_at {
-            callers.own.retain(|_, own| own.strong_count() > 0);
-            callers.sweep_at = (callers.own.len() * 2).max(64);
-        }
-        let own = Arc::new(Semaphore::new(self.of_one));
-        callers.own.insert(party, Arc::downgrade(&own));
-        own
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use futures::FutureExt;
@@ -87,7 +55,7 @@ mod tests {
     use super::*;
 
     fn places(most: usize) -> Places {
-        Places::new(most, OwnPlaces::new(most))
+        Places::new(most, caller_places(most))
     }
 
     fn caller(subject: &str) -> Caller {
@@ -118,8 +86,18 @@ mod tests {
     }
 
     #[tokio::test]
+    async fn of_few_places_a_caller_leaves_one_to_others() {
+        for (most, own) in [(1, 1), (2, 1), (3, 2), (4, 3), (5, 3), (6, 4), (7, 5), (9, 6)] {
+            let places = places(most);
+            let bob = caller("bob");
+            let held: Vec<_> = (0..9).filter_map(|_| places.take(&bob).now_or_never()).collect();
+            assert_eq!(held.len(), own, "of {most}");
+        }
+    }
+
+    #[tokio::test]
     async fn a_caller_has_three_quarters_at_all_connections_together() {
-        let own = OwnPlaces::new(8);
+        let own = caller_places(8);
         let connections: Vec<Places> = (0..8).map(|_| Places::new(8, own.clone())).collect();
         let bob = caller("bob");
         let calls = connections.iter().flat_map(|places| [places.take(&bob), places.take(&bob)]);
@@ -158,14 +136,5 @@ mod tests {
         assert_eq!(held.len(), 4);
         assert!(single.take(&caller("bob")).now_or_never().is_some());
         assert!(single.take(&anonymous("198.51.100.7")).now_or_never().is_some());
-    }
-
-    #[tokio::test]
-    async fn callers_without_calls_are_forgotten() {
-        let places = places(4);
-        for n in 0..1_000 {
-            drop(places.take(&caller(&n.to_string())).await);
-        }
-        assert!(places.own.callers.lock().unwrap().own.len() <= 64);
     }
 }

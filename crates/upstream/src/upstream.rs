@@ -15,7 +15,7 @@ use crate::{
     connection::Connection,
     failure,
     followed::{FollowedResources, FollowedRoom},
-    places::{OwnPlaces, Places},
+    places::{CallerPlaces, Places},
     redactor::Redactor,
     user::User,
 };
@@ -50,7 +50,7 @@ impl Upstream {
         config: UpstreamConfig,
         environment: HashMap<String, String>,
         user: Option<User>,
-        own_places: Arc<OwnPlaces>,
+        own_places: Arc<CallerPlaces>,
         room: FollowedRoom,
     ) -> Self {
         Self {
