@@ -1,7 +1,8 @@
 //! Applies a changed configuration to a running server: on SIGHUP, and when a file changes.
 //!
 //! The file is read and checked as a whole first; a bad one changes nothing. Apps are added, removed and replaced through the
-//! registry, other sections by the handlers registered with [`Reloader::live`]. Changes that no handler applies are logged: they
+//! registry, other sections by the handlers registered with [`Reloader::live`]. An app with another connection takes its place when it is up;
+//! nothing else waits for it, nor does the next update. Changes that no handler applies are logged: they
 //! need a restart. Change detection is in `watch`.
 
 mod apps;
@@ -25,7 +26,7 @@ use crate::{
     names,
     wire::apps::AppStarter,
 };
-use apps::Apps;
+use apps::{Apps, Differences};
 pub use certificate::CertificateFiles;
 use status::Status;
 pub use status::{metrics, public_status};
@@ -48,10 +49,20 @@ pub struct Reloader {
     hangup: Signal,
     files: Option<FileWatch>,
     status: latest::Sender<Status>,
-    /// The configuration that was read last and is not refused.
+    /// The configuration in force.
     config: latest::Sender<Arc<Config>>,
+    /// What changed since the last report, while apps start.
+    unreported: Option<Changes>,
     /// The same for people.
     shown: latest::Sender<Arc<Shown>>,
+}
+
+/// What updates changed.
+struct Changes {
+    why: &'static str,
+    apps: Differences,
+    keys: Vec<String>,
+    config: Config,
 }
 
 /// Keys with their values, without secrets.
@@ -107,6 +118,7 @@ impl Loaded {
             files: self.files,
             status: latest::Sender::new(status),
             config,
+            unreported: None,
             shown,
         };
         if let Some(code_call) = running.code_call().cloned() {
@@ -121,6 +133,18 @@ impl Loaded {
             });
         }
         reloader
+    }
+}
+
+impl Changes {
+    /// Takes those of `earlier` in.
+    fn join(&mut self, earlier: Self) {
+        let keys = std::mem::replace(&mut self.keys, earlier.keys);
+        self.keys.extend(keys);
+        self.keys.sort();
+        self.keys.dedup();
+        let apps = std::mem::replace(&mut self.apps, earlier.apps);
+        self.apps.extend(apps);
     }
 }
 
@@ -190,6 +214,11 @@ impl Reloader {
             let why = tokio::select! {
                 _ = self.hangup.recv() => HANGUP,
                 () = changed(&mut self.files) => "a changed file",
+                id = self.apps.ready() => {
+                    self.apps.swap(&id).await;
+                    self.report();
+                    continue;
+                }
                 () = stop.cancelled() => break,
             };
             if why == HANGUP {
@@ -242,13 +271,31 @@ impl Reloader {
         }
         self.shown.send_replace(Arc::new(source.shown()));
         self.current = source;
-        self.config.send_replace(Arc::new(config));
-        let changed = apps.any() || !differing.is_empty();
         self.status.send_modify(|status| {
-            status.generation += u64::from(changed);
             status.refused = false;
             status.restart = restart;
         });
+        let mut changes = Changes { why, apps, keys: differing, config };
+        if let Some(earlier) = self.unreported.take() {
+            changes.join(earlier);
+        }
+        self.unreported = Some(changes);
+        self.report();
+    }
+
+    /// Reports what changed once the apps that it started are up.
+    fn report(&mut self) {
+        let starting = self.apps.starting().join(", ");
+        if !starting.is_empty() {
+            tracing::info!(
+                "a changed configuration applies; the apps [{starting}] take their places when they are up"
+            );
+            return;
+        }
+        let Some(Changes { why, apps, keys, config }) = self.unreported.take() else { return };
+        self.config.send_replace(Arc::new(config));
+        let changed = apps.any() || !keys.is_empty();
+        self.status.send_modify(|status| status.generation += u64::from(changed));
         let generation = self.status.borrow().generation;
         if changed {
             tracing::info!(
@@ -257,7 +304,7 @@ impl Reloader {
                 apps.added.join(", "),
                 apps.changed.join(", "),
                 apps.removed.join(", "),
-                differing.join(", "),
+                keys.join(", "),
             );
         } else {
             tracing::info!(generation, "the configuration was read again after {why}: nothing differs");

@@ -5,6 +5,7 @@ use std::{sync::Arc, time::Duration};
 use gatewright::{App, AppHealth};
 use gatewright_core::{AppEntry, Gateway};
 use indexmap::IndexMap;
+use tokio::time::Instant;
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use crate::{
@@ -12,7 +13,7 @@ use crate::{
     wire::apps::AppStarter,
 };
 
-/// Longest wait for new apps to be up before they are listed. They are listed either way.
+/// Longest wait for a new app to be up. It is listed afterwards either way.
 const READY: Duration = Duration::from_secs(10);
 
 /// The apps of the configuration in force.
@@ -20,6 +21,8 @@ pub(super) struct Apps {
     gateway: Arc<Gateway>,
     starter: AppStarter,
     config: IndexMap<String, AppConfig>,
+    /// Apps that are not up yet. Of those that take the place of another, the other is still listed, with the new options.
+    fresh: IndexMap<String, Fresh>,
     /// Removed apps that are answering their last calls.
     retiring: TaskTracker,
     /// Shuts removed apps down without waiting for their calls.
@@ -38,6 +41,21 @@ impl Differences {
     pub(super) fn any(&self) -> bool {
         !(self.added.is_empty() && self.changed.is_empty() && self.removed.is_empty())
     }
+
+    /// Takes those of a later update in.
+    pub(super) fn extend(&mut self, later: Self) {
+        for (ids, later) in [
+            (&mut self.added, later.added),
+            (&mut self.changed, later.changed),
+            (&mut self.removed, later.removed),
+        ] {
+            for id in later {
+                if !ids.contains(&id) {
+                    ids.push(id);
+                }
+            }
+        }
+    }
 }
 
 impl Apps {
@@ -46,11 +64,18 @@ impl Apps {
         starter: AppStarter,
         config: IndexMap<String, AppConfig>,
     ) -> Self {
-        Self { gateway, starter, config, retiring: TaskTracker::new(), abort: CancellationToken::new() }
+        Self {
+            gateway,
+            starter,
+            config,
+            fresh: IndexMap::new(),
+            retiring: TaskTracker::new(),
+            abort: CancellationToken::new(),
+        }
     }
 
-    /// Replaces the listed apps by `new` in one step. An app whose connection is configured as before keeps running; any other is
-    /// started beside the old one, which shuts down once its last call is answered.
+    /// Makes the apps of `new` the listed ones, in one step and at once: options apply from the next request on. An app whose connection is
+    /// configured as before keeps running; any other is started, and takes the place of the old one by [`Apps::swap`].
     ///
     /// # Errors
     /// An app cannot be started; then nothing changes.
@@ -67,43 +92,81 @@ impl Apps {
     async fn apply_options(&mut self, config: &Config) -> anyhow::Result<Differences> {
         let (new, code) = (&config.apps, &config.codecall);
         let mut differences = Differences::default();
-        let registry = self.gateway.registry();
-        let snapshot = registry.operator_snapshot();
+        let snapshot = self.gateway.registry().operator_snapshot();
         // Shut down if they are dropped before they are listed.
-        let mut fresh = Fresh { apps: Vec::new(), ending: self.retiring.clone() };
-        let mut apps: Vec<(String, Arc<dyn App>, _)> = Vec::new();
+        let mut fresh: IndexMap<String, Fresh> = IndexMap::new();
         for (id, config) in new {
-            let old = self.config.get(id).zip(snapshot.app(id));
-            let options = config.options();
-            let app = match old {
-                Some((old, running)) if old.kind == config.kind => {
-                    if old.options() != options {
+            let old = self.config.get(id).filter(|_| snapshot.app(id).is_some());
+            match old {
+                Some(old) if old.kind == config.kind => {
+                    if old.options() != config.options() {
                         differences.changed.push(id.clone());
                     }
-                    running.app.clone()
                 }
-                _ => {
+                old => {
                     let app = self.starter.start(id, config, code).await?;
-                    fresh.apps.push(app.clone());
-                    if old.is_some() { &mut differences.changed } else { &mut differences.added }
-                        .push(id.clone());
-                    app
+                    fresh.insert(id.clone(), Fresh::new(app, self.retiring.clone()));
+                    let ids = if old.is_some() { &mut differences.changed } else { &mut differences.added };
+                    ids.push(id.clone());
                 }
-            };
-            apps.push((id.clone(), app, options));
+            }
         }
         differences.removed = self.config.keys().filter(|id| !new.contains_key(*id)).cloned().collect();
         if !differences.any() && self.config.keys().eq(new.keys()) {
             return Ok(differences);
         }
-        fresh.ready().await;
-        fresh.apps.clear();
+        self.fresh.retain(|id, _| new.contains_key(id));
+        self.fresh.extend(fresh);
+        self.config = new.clone();
+        self.list().await;
+        Ok(differences)
+    }
+
+    /// Ids of apps that were started for an update and have not taken their places.
+    pub(super) fn starting(&self) -> Vec<&str> {
+        self.fresh.keys().map(String::as_str).collect()
+    }
+
+    /// Waits for an app that was started for an update to be up, to have failed once, or to have taken too long; for ever if there is none.
+    pub(super) async fn ready(&self) -> String {
+        if self.fresh.is_empty() {
+            return std::future::pending().await;
+        }
+        let each = self.fresh.iter().map(|(id, fresh)| {
+            Box::pin(async move {
+                fresh.ready().await;
+                id
+            })
+        });
+        futures::future::select_all(each).await.0.clone()
+    }
+
+    /// Lists an app that is [`Apps::ready`] in the place of the one that it was started beside, which shuts down once its last call is answered.
+    pub(super) async fn swap(&mut self, id: &str) {
+        if let Some(fresh) = self.fresh.get_mut(id) {
+            fresh.is_ready = true;
+        }
+        self.list().await;
+        self.fresh.shift_remove(id);
+    }
+
+    /// Lists the apps of the configuration: of one that has to wait for its place, the one that it will replace.
+    async fn list(&mut self) {
+        let registry = self.gateway.registry();
+        let snapshot = registry.operator_snapshot();
+        let apps = self.config.iter().filter_map(|(id, config)| {
+            let listed = snapshot.app(id).map(|entry| entry.app.clone());
+            let app = match self.fresh.get_mut(id) {
+                Some(fresh) if fresh.is_ready || listed.is_none() => Some(fresh.list()),
+                _ => listed,
+            };
+            app.map(|app| (id.clone(), app, config.options()))
+        });
+        let apps = apps.collect();
         for gone in registry.set(apps) {
             self.retire(gone);
         }
-        self.config = new.clone();
         self.gateway.follow_again().await;
-        Ok(differences)
     }
 
     fn retire(&self, gone: AppEntry) {
@@ -131,35 +194,45 @@ impl Apps {
     }
 }
 
-/// Apps that were started and are not listed yet.
+/// An app that was started for an update. It shuts down if it is dropped before it is listed.
 struct Fresh {
-    apps: Vec<Arc<dyn App>>,
+    app: Arc<dyn App>,
+    /// The end of the wait for it.
+    until: Instant,
+    is_ready: bool,
+    is_listed: bool,
     ending: TaskTracker,
 }
 
 impl Fresh {
-    /// Waits until each is up or has failed once, so that its tools do not disappear for a moment.
+    fn new(app: Arc<dyn App>, ending: TaskTracker) -> Self {
+        Self { app, until: Instant::now() + READY, is_ready: false, is_listed: false, ending }
+    }
+
+    /// The app, which the registry has from now on.
+    fn list(&mut self) -> Arc<dyn App> {
+        self.is_listed = true;
+        self.app.clone()
+    }
+
+    /// Waits until it is up or has failed once, so that its tools do not disappear for a moment.
     async fn ready(&self) {
-        let each = self.apps.iter().map(|app| async move {
-            let mut events = app.events();
-            while app.health() == AppHealth::Starting {
+        let mut events = self.app.events();
+        let started = async {
+            while self.app.health() == AppHealth::Starting {
                 if let Err(tokio::sync::broadcast::error::RecvError::Closed) = events.recv().await {
                     return;
                 }
             }
-        });
-        let all = async {
-            for one in each {
-                one.await;
-            }
         };
-        let _ = tokio::time::timeout(READY, all).await;
+        let _ = tokio::time::timeout_at(self.until, started).await;
     }
 }
 
 impl Drop for Fresh {
     fn drop(&mut self) {
-        for app in self.apps.drain(..) {
+        if !self.is_listed {
+            let app = self.app.clone();
             self.ending.spawn(async move { app.shutdown().await });
         }
     }

@@ -115,6 +115,32 @@ async fn sighup_adds_and_removes_apps_and_an_open_session_hears_of_it() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn an_app_that_does_not_answer_holds_back_nothing_else_of_a_reload_and_no_later_reload() {
+    let silent = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}/mcp", silent.local_addr().unwrap());
+    let config = |more: &str| format!("{DIRECT}apps:\n  crm: {{ builtin: crm{more} }}\n");
+    let served = Served::start(&config(""), &[]);
+    let client = served.client().await;
+    let deletes = |tools: &[String]| tools.iter().any(|tool| tool == "crm:users_delete");
+    assert!(deletes(&client.tools().await));
+
+    let dead = format!("  dead: {{ url: '{url}' }}\n");
+    served.replace(&(config(", tools: { users_delete: { disabled: true } }") + &dead));
+    served.says("the apps [dead] take their places when they are up");
+    let tools = client.tools().await;
+    assert!(has(&tools, "crm") && !deletes(&tools), "{tools:?}");
+
+    served.replace(&format!("{DIRECT}apps:\n  support: {{ builtin: support }}\n{dead}"));
+    while has(&client.tools().await, "crm") {
+        Client::hears(&client.listed).await;
+    }
+    assert_eq!(served.readiness().await["config"]["generation"], 1, "it still waits");
+    served.replace(&config(""));
+    let line = served.says("the configuration was reloaded after a changed file");
+    assert!(line.contains("added [dead, support, crm]"), "{line}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_bad_file_changes_nothing_and_every_finding_is_told() {
     let good = format!("{DIRECT}apps:\n  crm: {{ builtin: crm }}\n");
     let served = Served::start(&good, &[]);
