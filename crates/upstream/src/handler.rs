@@ -58,6 +58,8 @@ impl Service<RoleClient> for Handler {
         mut request: ServerRequest,
         context: RequestContext<RoleClient>,
     ) -> Result<ClientResult, ErrorData> {
+        // Nothing else of it stays while somebody thinks about the answer.
+        let RequestContext { meta, ct: cancelled, extensions, .. } = context;
         let for_caller = match &mut request {
             ServerRequest::PingRequest(_) => return Ok(ClientResult::empty(())),
             ServerRequest::CustomRequest(custom) => {
@@ -77,14 +79,15 @@ impl Service<RoleClient> for Handler {
             }
         };
         let roots = matches!(for_caller, ServerRequest::ListRootsRequest(_));
-        let origin = match context.extensions.get::<InboundStreamOrigin>() {
+        let origin = match extensions.get::<InboundStreamOrigin>() {
             Some(InboundStreamOrigin::OutboundRequest(id)) => Some(id.clone()),
             _ => None,
         };
         let (answer, answered) = oneshot::channel();
-        let task = context.meta.0.get(RELATED_TASK).and_then(|task| task["taskId"].as_str());
+        let task = meta.0.get(RELATED_TASK).and_then(|task| task["taskId"].as_str());
         let task = task.map(str::to_owned);
-        let question = Question { request: for_caller, task, cancelled: context.ct.clone(), answer };
+        drop((meta, extensions));
+        let question = Question { request: for_caller, task, cancelled, answer };
         match self.calls.ask(origin.as_ref(), question) {
             Ok(()) => {}
             // Servers ask for roots as soon as they are connected. The gateway itself has none.

@@ -11,6 +11,7 @@ use rmcp::{
     model::{ClientResult, InputRequest, ServerRequest},
     service::{Peer, RequestContext},
 };
+use serde::Serialize;
 use tokio::{sync::watch, time::Instant};
 use tokio_util::sync::CancellationToken;
 
@@ -19,6 +20,7 @@ use super::{
     client::ask_one,
     kind::{leads_to_web, missing, outline_of, question_of},
     open_questions::OpenQuestions,
+    room::{KeptQuestions, QuestionRoom},
 };
 use crate::Era;
 
@@ -60,6 +62,8 @@ struct Inner {
     /// Place at which a caller that answers in another request finds them.
     asked: Option<Arc<OpenQuestions>>,
     counts: Mutex<Counts>,
+    room: QuestionRoom,
+    kept: Mutex<KeptQuestions>,
 }
 
 /// Questions of a call.
@@ -81,10 +85,20 @@ impl Counts {
 }
 
 impl Questions {
-    pub(super) fn new(longest: Duration, asked: Option<Arc<OpenQuestions>>) -> Self {
+    pub(super) fn new(longest: Duration, room: QuestionRoom, asked: Option<Arc<OpenQuestions>>) -> Self {
         let open = watch::Sender::new(0);
-        let (unasked, counts) = (Mutex::default(), Mutex::default());
-        Self(Arc::new(Inner { longest, open, unasked, asked, counts }))
+        let (unasked, counts, kept) = (Mutex::default(), Mutex::default(), Mutex::default());
+        Self(Arc::new(Inner { longest, open, unasked, asked, counts, room, kept }))
+    }
+
+    /// Takes room for `questions`, which a client is asked on the stream of its request.
+    ///
+    /// # Errors
+    /// There is none for the caller.
+    pub(super) fn keep(&self, questions: &impl Serialize) -> Result<(), CannotAsk> {
+        let room = self.0.room.of_question(questions)?;
+        self.0.kept.lock().unwrap_or_else(PoisonError::into_inner).push(room);
+        Ok(())
     }
 
     fn counts(&self) -> MutexGuard<'_, Counts> {
@@ -246,10 +260,12 @@ async fn ask_caller(
     // A run is asked when its call waits: until then its own time would go on.
     match asked.filter(|asked| waits || !has_stream || asked.is_away()) {
         Some(asked) => {
+            let _room = questions.0.room.of_question(&question)?;
             over.run_until_cancelled(asked.ask(question)).await.unwrap_or(Err(CannotAsk::CallOver))
         }
         None if Era::of(context).is_stateless() => Err(CannotAsk::Stateless),
         None => {
+            questions.keep(&question)?;
             let _thinking = questions.begin();
             let longest = questions.0.longest;
             match tokio::time::timeout(longest, ask_one(context, question, over)).await {
@@ -263,10 +279,15 @@ async fn ask_caller(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::{Claimant, questions::room::budget};
+
+    fn nobody() -> QuestionRoom {
+        QuestionRoom::new(budget(), Claimant::default())
+    }
 
     #[tokio::test(start_paused = true)]
     async fn time_with_an_open_question_does_not_count_and_the_rest_does() {
-        let questions = Questions::new(Duration::from_secs(600), None);
+        let questions = Questions::new(Duration::from_secs(600), nobody(), None);
         let asks = async |thinks: u64, works: u64| {
             tokio::time::sleep(Duration::from_secs(works)).await;
             let first = questions.begin();
@@ -286,7 +307,7 @@ mod tests {
 
     #[test]
     fn open_questions_and_all_questions_of_a_call_are_limited() {
-        let questions = Questions::new(Duration::from_secs(600), None);
+        let questions = Questions::new(Duration::from_secs(600), nobody(), None);
         let mut open: Vec<Admitted> = (0..MOST_OPEN).map(|_| questions.admit().unwrap()).collect();
         assert_eq!(questions.admit().unwrap_err(), CannotAsk::Busy);
         for _ in MOST_OPEN..MOST_QUESTIONS {

@@ -36,7 +36,10 @@ pub async fn ask_client(
     }
     can_answer(&requests, &context.client_capabilities().unwrap_or_default())?;
     let questions = context.extensions.get::<Questions>();
-    questions.map_or(Ok(()), |questions| questions.count(requests.len()))?;
+    if let Some(questions) = questions {
+        questions.count(requests.len())?;
+        questions.keep(&requests)?;
+    }
     // The deadline of the call that asks stands still meanwhile.
     let _thinking = questions.map(Questions::begin);
     let never = CancellationToken::new();

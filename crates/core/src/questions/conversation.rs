@@ -22,8 +22,9 @@ use super::{
     Questions, Unasked, addresses, ask_client, can_answer,
     kind::{answers_any, leads_to_web},
     open_calls::{CallKey, NotOpen, OpenCall, OpenCalls},
-    open_questions::{News, OpenCallId, Outcome, json_len},
+    open_questions::{News, OpenCallId, OpenQuestions, Outcome, json_len},
     outline,
+    room::QuestionRoom,
 };
 use crate::{AppFuture, CallerAddress, Claimant, Era, Principal, codes};
 
@@ -252,6 +253,13 @@ impl Conversation<'_> {
         }
     }
 
+    /// Room for the questions of a request.
+    fn question_room(&self, context: &RequestContext<RoleServer>) -> QuestionRoom {
+        let of_run = || context.extensions.get::<AnsweredLater>()?.address;
+        let address = CallerAddress::of(context).map(|at| at.0).or_else(of_run);
+        self.open_calls.question_room(Claimant::of(self.principal, address))
+    }
+
     /// Sends a request whose caller cannot be asked anything here.
     async fn once<T: Asking>(
         &self,
@@ -263,7 +271,7 @@ impl Conversation<'_> {
             let sent = tokio::time::timeout(self.timeout, send(answers, context, false));
             return sent.await.map_err(|_| Unanswered::TimedOut)?.map_err(Unanswered::App);
         }
-        let questions = Questions::new(self.longest, None);
+        let questions = Questions::new(self.longest, self.question_room(&context), None);
         context.extensions.insert(questions.clone());
         let sent = questions.within(self.timeout, send(answers, context, false)).await;
         ended(sent.ok_or(Unanswered::TimedOut)?, &questions)
@@ -276,7 +284,7 @@ impl Conversation<'_> {
         mut context: RequestContext<RoleServer>,
         send: &mut Sending<'_, T>,
     ) -> Result<T, Unanswered> {
-        let questions = Questions::new(self.longest, None);
+        let questions = Questions::new(self.longest, self.question_room(&context), None);
         context.extensions.insert(questions.clone());
         let talk = async {
             let mut asks = String::new();
@@ -315,11 +323,10 @@ impl Conversation<'_> {
         mut context: RequestContext<RoleServer>,
         send: &mut Sending<'_, T>,
     ) -> Result<Response<T>, Unanswered> {
-        let of_run = || context.extensions.get::<AnsweredLater>()?.address;
-        let address = CallerAddress::of(&context).map(|at| at.0).or_else(of_run);
-        let asked = self.open_calls.asked(Claimant::of(self.principal, address));
+        let room = self.question_room(&context);
+        let asked = OpenQuestions::new(room.clone());
         asked.attend(&context);
-        let questions = Questions::new(self.longest, Some(asked.clone()));
+        let questions = Questions::new(self.longest, room, Some(asked.clone()));
         context.extensions.insert(questions.clone());
         context.extensions.insert(asked.progress());
         let sent = send(answers, context, false);

@@ -3,7 +3,7 @@
 //!
 //! Kinds of questions and what a client must declare for each are in `kind`; asking a client with requests is in `client`. `call` is what
 //! an app asks through, `addresses` makes questions of errors, `conversation` has the questions of one request answered, and `open_questions` and
-//! `open_calls` keep a call open whose caller answers in another request. `plans` has the questions of scripts that users answer on a page.
+//! `open_calls` keep a call open whose caller answers in another request; `room` bounds what waits in both. `plans` has the questions of scripts that users answer on a page.
 
 mod addresses;
 mod call;
@@ -14,6 +14,7 @@ mod open_calls;
 mod open_questions;
 mod plans;
 mod repetitions;
+mod room;
 mod unasked;
 
 pub(crate) use addresses::addresses;

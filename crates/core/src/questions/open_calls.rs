@@ -17,6 +17,7 @@ use tokio_util::task::AbortOnDropHandle;
 use super::{
     Questions,
     open_questions::{OpenCallId, OpenQuestions, Outcome},
+    room::{QuestionRoom, budget},
 };
 use crate::{AppFuture, Claimant, Portion, Principal, Share, Shares};
 
@@ -24,8 +25,6 @@ use crate::{AppFuture, Claimant, Portion, Principal, Share, Shares};
 const MOST: usize = 1_000;
 /// Those of one caller.
 const MOST_OF_ONE: usize = 100;
-/// Bytes of their open questions, and of the results of those that ended meanwhile. One caller has a fifth.
-const MOST_BYTES: usize = 64 << 20;
 
 /// The request that a call belongs to. A retry has the same.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -190,15 +189,15 @@ impl Default for OpenCalls {
         Self(Arc::new(Shared {
             table: Mutex::default(),
             room: Shares::new(MOST, Portion::Fixed(MOST_OF_ONE)),
-            bytes: Shares::new(MOST_BYTES, Portion::QuarterOfFree),
+            bytes: budget(),
         }))
     }
 }
 
 impl OpenCalls {
-    /// Open questions for a call of `claimant`.
-    pub(super) fn asked(&self, claimant: Claimant) -> Arc<OpenQuestions> {
-        OpenQuestions::new(self.0.bytes.clone(), claimant)
+    /// Room for the questions of a call of `claimant`.
+    pub(super) fn question_room(&self, claimant: Claimant) -> QuestionRoom {
+        QuestionRoom::new(self.0.bytes.clone(), claimant)
     }
 
     /// Room for one more call; none if there is no room for it.

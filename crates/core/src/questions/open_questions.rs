@@ -19,8 +19,8 @@ use tokio::{
     time::Instant,
 };
 
-use super::{CannotAsk, kind::answer_of};
-use crate::{Claimant, ProgressSink, Share, Shares};
+use super::{CannotAsk, kind::answer_of, room::QuestionRoom};
+use crate::{Claimant, ProgressSink, Share};
 
 /// Time in which questions that follow the first one go out with it.
 const TOGETHER: Duration = Duration::from_millis(10);
@@ -60,9 +60,7 @@ pub(super) struct OpenQuestions {
     present: watch::Sender<bool>,
     /// The call goes on without the request that began it.
     is_away: AtomicBool,
-    /// Memory for what waits.
-    bytes: Arc<Shares>,
-    claimant: Claimant,
+    room: QuestionRoom,
 }
 
 #[derive(Default)]
@@ -77,7 +75,6 @@ struct OpenQuestion {
     key: String,
     question: InputRequest,
     answer: oneshot::Sender<ClientResult>,
-    _room: Share,
 }
 
 /// The connection of the request that waits for the call now.
@@ -103,16 +100,15 @@ impl std::fmt::Debug for OpenQuestions {
 }
 
 impl OpenQuestions {
-    /// Open questions whose open questions take room of `claimant` in `bytes`.
-    pub(super) fn new(bytes: Arc<Shares>, claimant: Claimant) -> Arc<Self> {
+    /// No questions, of a call whose result waits in `room`.
+    pub(super) fn new(room: QuestionRoom) -> Arc<Self> {
         Arc::new(Self {
             state: Mutex::default(),
             news: Notify::new(),
             left: watch::Sender::new(None),
             present: watch::Sender::new(true),
             is_away: AtomicBool::new(false),
-            bytes,
-            claimant,
+            room,
         })
     }
 
@@ -121,7 +117,7 @@ impl OpenQuestions {
     }
 
     pub(super) fn claimant(&self) -> &Claimant {
-        &self.claimant
+        self.room.claimant()
     }
 
     pub(super) fn presence(&self) -> watch::Receiver<bool> {
@@ -185,14 +181,12 @@ impl OpenQuestions {
 
     /// Waits for the caller's answer. Dropped, it takes the question back.
     pub(super) async fn ask(&self, question: InputRequest) -> Result<ClientResult, CannotAsk> {
-        let room = self.bytes.take(self.claimant.clone(), json_len(&question));
-        let room = room.map_err(|_| CannotAsk::Busy)?;
         let (answer, answered) = oneshot::channel();
         let key = {
             let mut state = self.lock();
             state.asked += 1;
             let key = format!("question_{}", state.asked);
-            state.open.push(OpenQuestion { key: key.clone(), question, answer, _room: room });
+            state.open.push(OpenQuestion { key: key.clone(), question, answer });
             key
         };
         self.news.notify_one();
@@ -240,7 +234,7 @@ impl OpenQuestions {
         let room = match (&outcome, *self.present.borrow()) {
             (Ok(result), false) => {
                 let bytes = json_len(result);
-                self.bytes.take(self.claimant.clone(), bytes).map(Some).map_err(|_| bytes)
+                self.room.take(bytes).map(Some).ok_or(bytes)
             }
             _ => Ok(None),
         };
