@@ -1,7 +1,7 @@
 //! The catalog of one app, read whole from its server.
 
 use futures::future::BoxFuture;
-use gatewright_json::{Unreadable, count_values};
+use gatewright_json::{Unreadable, measure};
 use rmcp::{
     ErrorData, RoleClient, ServiceError,
     model::{
@@ -33,8 +33,8 @@ pub struct Catalog {
     pub prompts: Vec<Prompt>,
     /// Items that could not be read, at most 100.
     pub unread: Vec<CatalogFinding>,
-    /// Bytes of all lists as JSON, where they were limited.
-    pub bytes: usize,
+    /// Bytes that the values of all lists take in memory, where they were limited.
+    pub bytes: u64,
 }
 
 /// Pages of one list.
@@ -75,6 +75,8 @@ pub enum CatalogError {
 struct Meter {
     limit: CatalogLimit,
     bytes: usize,
+    /// Bytes in memory.
+    memory: u64,
     values: usize,
     items: usize,
     /// Items that could not be read.
@@ -128,22 +130,24 @@ impl Meter {
         }
         let most_values = (most / BYTES_PER_VALUE).max(LEAST_VALUES);
         let left = most_values.saturating_sub(self.values);
-        let (items, bytes, values) = off_thread(usize::MAX, move || {
+        let (items, bytes, measured) = off_thread(usize::MAX, move || {
             let json = serde_json::to_vec(&items).unwrap_or_default();
-            let values = count_values(&json, left);
-            (items, json.len(), values)
+            let measured = measure(&json, left);
+            (items, json.len(), measured)
         })
         .await;
         self.bytes += bytes;
         if self.bytes > most {
             return Err(too_large(list, format!("its lists have more than {most} bytes in all")));
         }
-        self.values += values.map_err(|why| match why {
+        let measured = measured.map_err(|why| match why {
             Unreadable::TooMany => {
                 too_large(list, format!("its lists have more than {most_values} keys and values in all"))
             }
             why => too_large(list, why.to_string()),
         })?;
+        self.values += measured.values;
+        self.memory += measured.bytes;
         Ok(items)
     }
 }
@@ -215,7 +219,7 @@ impl Catalog {
     ) -> BoxFuture<'_, Result<Self, CatalogError>> {
         Box::pin(async move {
             let mut catalog = Self { capabilities, about: about(peer), ..Self::default() };
-            let mut meter = Meter { limit, bytes: 0, values: 0, items: 0, unread: Vec::new() };
+            let mut meter = Meter { limit, bytes: 0, memory: 0, values: 0, items: 0, unread: Vec::new() };
             if catalog.capabilities.tools.is_some() {
                 catalog.tools =
                     all_pages!(peer, meter, list_tools, ListToolsRequest, tools, "tools", ("tools", "name"));
@@ -247,7 +251,7 @@ impl Catalog {
                     ("prompts", "name")
                 );
             }
-            catalog.bytes = meter.bytes;
+            catalog.bytes = meter.memory;
             catalog.unread = meter.unread;
             Ok(catalog)
         })
