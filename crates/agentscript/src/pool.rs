@@ -6,6 +6,7 @@
 mod answers;
 mod config;
 mod drive;
+mod given_up;
 mod hold;
 mod journaled;
 mod line;
@@ -20,15 +21,18 @@ mod slots;
 use std::{
     sync::{
         Arc,
-        atomic::{AtomicU64, Ordering},
+        atomic::{AtomicBool, AtomicU64, Ordering},
     },
     time::{Duration, Instant, SystemTime},
 };
 
 use futures::future::BoxFuture;
 use serde_json::value::RawValue;
-use tokio::sync::{Semaphore, SemaphorePermit, oneshot};
-use tokio_util::{sync::CancellationToken, task::TaskTracker};
+use tokio::sync::{Semaphore, oneshot};
+use tokio_util::{
+    sync::CancellationToken,
+    task::{TaskTracker, task_tracker::TaskTrackerToken},
+};
 
 use answers::Calls;
 pub use config::{Adapter, PoolConfig, WorkerCommand};
@@ -36,8 +40,8 @@ pub(crate) use drive::replay;
 use line::{Claimed, Turn};
 use parked::Parked;
 use process::{Exit, Keeper, Worker};
-use shares::{Claim, places};
-pub use slots::MOST_LEVELS;
+pub use shares::MOST_LEVELS;
+use shares::{Claim, Party, places};
 use slots::{Slot, WorkerSlots};
 
 use crate::{
@@ -60,14 +64,17 @@ pub struct RunRequest {
     pub policy: ScriptPolicy,
     /// Limits of the run.
     pub limits: Limits,
-    /// Principal of the run: for its share of workers and of the queue, and for [`PoolConfig::isolate_principals`]. Default: none, which has no share.
-    pub principal_key: Option<String>,
+    /// Names of those whose shares of workers and of the queue it takes part of, such as a principal, or a network and those around it; the narrowest first.
+    /// The number is that of callers that one may take as much as. The first one is the caller, also for [`PoolConfig::isolate_principals`]. Default: none: a
+    /// run of many callers, which has no share.
+    pub parties: Vec<(String, usize)>,
     /// No client waits for it: runs for which one does come first, and it has none of half of the workers.
     pub background: bool,
     /// It waits for a worker as long as it takes, without a place in the queue: a run that has begun does not end because workers are scarce.
     pub patient: bool,
-    /// Number of runs that wait for this one: 0 for a run of its own, 1 for one that answers a call of its script. Up to [`MOST_LEVELS`] there is a
-    /// worker in reserve for each level, so that runs do not wait for each other in circles when every worker is taken.
+    /// Number of runs that wait for this one: 0 for a run of its own, 1 for one that answers a call of its script. Up to [`MOST_LEVELS`] there are
+    /// workers in reserve for each level, so that runs do not wait for each other in circles when every worker is taken: one for each caller, two at least and
+    /// a quarter of the workers at most.
     pub level: usize,
     /// Time after which the run gives its worker back while it waits for calls and for nothing else, if its journal can be read
     /// ([`Journal::can_be_read`]); half a second where runs in the background of a principal with fewer wait for one, and two seconds after it got it if its calls are shorter. Default: it keeps its worker.
@@ -96,7 +103,7 @@ impl RunRequest {
             context: None,
             policy: ScriptPolicy::default(),
             limits: Limits::default(),
-            principal_key: None,
+            parties: Vec::new(),
             background: false,
             patient: false,
             level: 0,
@@ -290,16 +297,24 @@ impl WorkerPool {
 
     /// Waits for a worker.
     async fn lease(&self, request: &RunRequest) -> Result<Lease<'_>, WorkerError> {
-        let (token, principal) = (self.running.token(), request.principal_key.as_deref());
-        let mut place = self.place(request).await?;
-        let slot = match &mut place {
-            Place::OfPool(turn) => {
+        let (token, principal) =
+            (self.running.token(), request.parties.first().map(|(name, _)| name.as_str()));
+        let mut turn = self.turn(request).await?;
+        let slot = match turn.is_of_pool() {
+            true => {
                 turn.took_slot();
                 self.shared.take()
             }
-            Place::InReserve(_) => None,
+            false => None,
         };
-        let mut lease = Lease { pool: self, worker: None, place, settled: false, _running: token };
+        let mut lease = Lease {
+            pool: self,
+            worker: None,
+            turn: Some(turn),
+            settled: false,
+            is_between: AtomicBool::new(false),
+            running: Some(token),
+        };
         let fresh = match slot {
             Some(Slot::Ready(mut worker)) => {
                 let other = self.config.isolate_principals
@@ -307,7 +322,7 @@ impl WorkerPool {
                     && worker.principal.as_deref() != principal;
                 // One that was killed while it waited must not take a run along that has not begun.
                 if other || worker.is_dead() {
-                    self.shared.replaced.fetch_add(1, Ordering::Relaxed);
+                    self.shared.count_replaced(1);
                     self.keeper.retire(worker, false, None);
                     None
                 } else {
@@ -325,31 +340,20 @@ impl WorkerPool {
         Ok(lease)
     }
 
-    /// Waits for a place. Runs that others wait for have none in the queue: their number is limited by the calls of those others.
-    async fn place(&self, request: &RunRequest) -> Result<Place<'_>, WorkerError> {
-        let claim = Claim {
-            principal: request.principal_key.as_deref().map(Arc::from),
-            level: request.level,
-            background: request.background,
-        };
+    /// Waits for its turn. Runs that others wait for have no place in the queue: their number is limited by the calls of those others.
+    async fn turn(&self, request: &RunRequest) -> Result<Turn, WorkerError> {
+        let party = |(name, times): &(String, usize)| Party { name: name.as_str().into(), times: *times };
+        let claim = Claim::new(request.parties.iter().map(party), request.level, request.background);
         let queue = (request.level == 0 && !request.patient).then_some(self.config.queue);
         let waits = match self.shared.line.claim(claim, queue)? {
-            Claimed::Turn(turn) => return Ok(Place::OfPool(turn)),
+            Claimed::Turn(turn) => return Ok(turn),
             Claimed::Waits(waits) => waits,
         };
-        let place = async {
-            tokio::select! {
-                biased;
-                turn = waits => turn.map(Place::OfPool),
-                permit = self.shared.in_reserve(request.level) =>
-                    permit.map(Place::InReserve).map_err(|_| WorkerError::Disposed),
-            }
-        };
         if request.patient {
-            return place.await;
+            return waits.await;
         }
         let wait = self.config.queue_timeout;
-        tokio::time::timeout(wait, place).await.map_err(|_| WorkerError::QueueTimeout(wait))?
+        tokio::time::timeout(wait, waits).await.map_err(|_| WorkerError::QueueTimeout(wait))?
     }
 
     /// Accepts no more runs, rejects those that wait, lets those under way finish, then ends the workers. Returns when they are gone.
@@ -386,7 +390,7 @@ impl WorkerPool {
             waiting: self.shared.line.waiting(),
             running: self.running.len().saturating_sub(self.shared.line.waiting()),
             finished: self.finished.load(Ordering::Relaxed),
-            replaced: self.shared.replaced.load(Ordering::Relaxed),
+            replaced: self.shared.replaced(),
         }
     }
 
@@ -412,30 +416,28 @@ impl Drop for WorkerPool {
 /// Most workers to try for one run, when earlier ones were killed from outside before the script did anything.
 const MAX_TRIES: u32 = 3;
 
-/// The place of a run's worker.
-enum Place<'a> {
-    /// One of the pool's slots.
-    OfPool(Turn),
-    /// A worker beside them, which ends with the run.
-    InReserve(#[expect(dead_code, reason = "held until the run ends")] SemaphorePermit<'a>),
-}
-
 /// A worker taken from the pool. It is returned or replaced, whatever happens to the run.
 struct Lease<'a> {
     pool: &'a WorkerPool,
     worker: Option<Worker>,
-    place: Place<'a>,
+    turn: Option<Turn>,
     /// The slot was returned to the pool.
     settled: bool,
-    _running: tokio_util::task::task_tracker::TaskTrackerToken,
+    /// No message between the pool and the worker is half sent or half read.
+    is_between: AtomicBool,
+    running: Option<TaskTrackerToken>,
 }
 
 impl Lease<'_> {
+    fn is_of_pool(&self) -> bool {
+        self.turn.as_ref().is_some_and(Turn::is_of_pool)
+    }
+
     /// Returns the worker to the pool, or replaces it when it has served enough runs.
     fn give_back(&mut self) {
         let Some(mut worker) = self.worker.take() else { return };
         worker.runs += 1;
-        if worker.runs >= self.pool.config.recycle_after || matches!(self.place, Place::InReserve(_)) {
+        if worker.runs >= self.pool.config.recycle_after || !self.is_of_pool() {
             self.replace(worker, None);
             return;
         }
@@ -445,12 +447,32 @@ impl Lease<'_> {
         }
     }
 
+    /// Ends the run of the worker, whose outcome nobody waits for: without the process, where that takes only a moment.
+    fn give_up(&mut self) {
+        let Some(worker) = self.worker.take() else { return };
+        let may_stay = worker.runs + 1 < self.pool.config.recycle_after
+            && self.is_of_pool()
+            && self.is_between.load(Ordering::Relaxed);
+        match tokio::runtime::Handle::try_current() {
+            Ok(runtime) if may_stay => {
+                self.settled = true;
+                let (shared, keeper) = (self.pool.shared.clone(), self.pool.keeper.clone());
+                let holds = (self.turn.take(), self.running.take());
+                runtime.spawn(async move {
+                    given_up::wind_down(worker, &shared, &keeper).await;
+                    drop(holds);
+                });
+            }
+            _ => self.replace(worker, None),
+        }
+    }
+
     /// Ends the worker and has it replaced.
     fn replace(&mut self, worker: Worker, ended: Option<oneshot::Sender<Exit>>) {
         self.settled = true;
-        let replace = matches!(self.place, Place::OfPool(_));
+        let replace = self.is_of_pool();
         if replace {
-            self.pool.shared.replaced.fetch_add(1, Ordering::Relaxed);
+            self.pool.shared.count_replaced(1);
         }
         self.pool.keeper.retire(worker, replace, ended);
     }
@@ -465,7 +487,7 @@ impl Lease<'_> {
 
     /// Returns `true` if other principals wait for a worker that this run could leave to them.
     fn others_wait(&self) -> bool {
-        matches!(&self.place, Place::OfPool(turn) if turn.others_wait())
+        self.turn.as_ref().is_some_and(Turn::others_wait)
     }
 
     fn watchdog_extra(&self) -> Duration {
@@ -475,10 +497,8 @@ impl Lease<'_> {
 
 impl Drop for Lease<'_> {
     fn drop(&mut self) {
-        if let Some(worker) = self.worker.take() {
-            self.replace(worker, None);
-        }
-        if !self.settled && matches!(self.place, Place::OfPool(_)) {
+        self.give_up();
+        if !self.settled && self.is_of_pool() {
             self.pool.shared.put(Slot::Empty);
         }
     }

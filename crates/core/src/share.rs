@@ -66,6 +66,11 @@ impl Claimant {
         self.0.iter().filter(move |(party, _)| of_line(party)).map(|party| Self(vec![party.clone()]))
     }
 
+    /// A name of each party that waits in a line of its own ([`Claimant::lines`]), and the number of callers that it counts for.
+    pub fn line_parties(&self) -> impl Iterator<Item = (String, usize)> {
+        self.lines().flat_map(|line| line.parties().collect::<Vec<_>>())
+    }
+
     /// Returns `true` for a caller with a name of its own.
     pub fn is_named(&self) -> bool {
         self.0.iter().any(|(party, _)| matches!(party, Party::Subject(_)))

@@ -7,7 +7,7 @@ use std::{
     io,
     os::unix::process::ExitStatusExt,
     process::ExitStatus,
-    sync::Arc,
+    sync::{Arc, atomic::Ordering},
     time::{Duration, UNIX_EPOCH},
 };
 
@@ -83,6 +83,10 @@ pub(super) async fn drive(
     let (result, may_retry) = match end {
         RunEnd::Finished { result, reuse_worker: true } => {
             lease.give_back();
+            (result, false)
+        }
+        RunEnd::Finished { result: result @ Err(RunError::Worker(WorkerError::Aborted)), .. } => {
+            lease.give_up();
             (result, false)
         }
         RunEnd::Finished { result, reuse_worker: false } => {
@@ -174,6 +178,7 @@ async fn talk(
     let may_park =
         request.park_after.is_some() && request.journal.as_ref().is_some_and(|it| it.can_be_read());
     loop {
+        lease.is_between.store(false, Ordering::Relaxed);
         let halted = request.halt.is_cancelled();
         hold.waits(record.under_way() > 0);
         if !halted {
@@ -216,6 +221,7 @@ async fn talk(
             output.clear();
             sent = 0;
         }
+        lease.is_between.store(output.is_empty() && input.is_empty(), Ordering::Relaxed);
         let waits = record.judging.is_some();
         // Answers come after those of the journal, and to a worker that takes them.
         let takes_answers = !record.journaled.parking

@@ -1,7 +1,7 @@
-//! The line of runs that wait for a worker: whose turn is next, and how much of the pool one principal may take.
+//! The line of runs that wait for a worker: whose turn is next, and how much of the pool one caller may take.
 //!
 //! A free worker goes to a run that another one waits for, then to one that a client waits for, then to one in the background, which is passed over
-//! four times at most; among those, to the principal with the fewest runs under way, and of several such to the one whose last turn is the longest ago.
+//! four times at most; among those, to the caller with the fewest runs under way, and of several such to the one whose last turn is the longest ago.
 
 use std::{
     collections::{HashMap, HashSet},
@@ -12,7 +12,7 @@ use std::{
 
 use tokio::sync::oneshot;
 
-use super::shares::{Claim, Counts, WorkerShares};
+use super::shares::{Claim, Counts, Reserve, WorkerShares};
 use crate::outcome::WorkerError;
 
 /// The answer to a claim.
@@ -25,8 +25,18 @@ pub(super) enum Claimed {
 pub(super) struct Turn {
     line: Arc<Line>,
     claim: Claim,
-    /// The slot is still in its place.
-    has_slot: bool,
+    worker: TurnFor,
+}
+
+/// The worker that a turn is for.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum TurnFor {
+    /// One of the pool, whose slot is still in its place.
+    Slot,
+    /// One of the pool, whose slot was taken.
+    TakenSlot,
+    /// One in reserve.
+    Reserve,
 }
 
 /// A place in the line, left when dropped.
@@ -46,13 +56,15 @@ pub(super) struct Line {
 struct State {
     free: usize,
     closed: bool,
-    running: HashMap<Option<Arc<str>>, Counts>,
+    /// Of each caller, and of the networks around it.
+    running: HashMap<Arc<str>, Counts>,
     all: Counts,
+    reserve: Reserve,
     /// In the order in which they came.
     waiting: Vec<Waiter>,
     last: u64,
-    /// Numbers of the last turns of principals that wait, or did lately.
-    turns: HashMap<Option<Arc<str>>, u64>,
+    /// Numbers of the last turns of callers that wait, or did lately.
+    turns: HashMap<Arc<str>, u64>,
     /// Turns that runs with waiting clients had since one in the background had its own, while such waited.
     passed: usize,
 }
@@ -60,7 +72,7 @@ struct State {
 /// Turns that go to runs with waiting clients before one goes to the background.
 const MOST_PASSED: usize = 4;
 
-/// Principals whose last turns are remembered although they wait for none.
+/// Callers whose last turns are remembered although they wait for none.
 const MOST_REMEMBERED: usize = 1_000;
 
 struct Waiter {
@@ -71,9 +83,9 @@ struct Waiter {
     turn: oneshot::Sender<Turn>,
 }
 
-/// Part of the queue that one principal may take.
-fn share(queue: usize) -> usize {
-    queue.div_ceil(2)
+/// Part of the queue that a party may take that counts for `times` callers.
+fn share(queue: usize, times: usize) -> usize {
+    (queue.div_ceil(2) * times).min((queue - queue / 4).max(queue.div_ceil(2)))
 }
 
 impl Line {
@@ -90,7 +102,7 @@ impl Line {
     /// Takes a worker, or a place in the line: one of `queue`, or one beside them.
     ///
     /// # Errors
-    /// The pool is closed, or the queue or the principal's part of it is full.
+    /// The pool is closed, or the queue or the caller's part of it is full.
     pub(super) fn claim(
         self: &Arc<Self>,
         claim: Claim,
@@ -102,18 +114,22 @@ impl Line {
         }
         // Whoever waits although a worker is free may not have it.
         if state.free > 0 && self.may_run(&state, &claim) {
-            state.free -= 1;
-            state.begin(&claim);
-            return Ok(Claimed::Turn(Turn { line: self.clone(), claim, has_slot: true }));
+            return Ok(Claimed::Turn(self.turn(&mut state, claim, TurnFor::Slot)));
+        }
+        if state.reserve.take(&self.shares, &claim) {
+            return Ok(Claimed::Turn(self.turn(&mut state, claim, TurnFor::Reserve)));
         }
         if let Some(queue) = queue {
             let queued = || state.waiting.iter().filter(|waiter| waiter.queued);
             if queued().count() >= queue {
                 return Err(WorkerError::QueueFull(queue));
             }
-            let own = queued().filter(|waiter| waiter.claim.principal == claim.principal).count();
-            if claim.principal.is_some() && own >= share(queue) {
-                return Err(WorkerError::QueueFull(share(queue)));
+            for party in &*claim.parties {
+                let own = queued().filter(|waiter| waiter.claim.parties.contains(party)).count();
+                let share = share(queue, party.times);
+                if own >= share {
+                    return Err(WorkerError::QueueFull(share));
+                }
             }
         }
         state.last += 1;
@@ -124,7 +140,17 @@ impl Line {
 
     /// Returns `true` if a run may have a free worker.
     fn may_run(&self, state: &State, claim: &Claim) -> bool {
-        self.shares.allow(claim, state.own(claim), state.all)
+        let of = |name: &str| state.running.get(name).copied().unwrap_or_default();
+        self.shares.allow(claim, state.all, |party| of(&party.name))
+    }
+
+    /// A turn that begins. The worker in reserve was taken already.
+    fn turn(self: &Arc<Self>, state: &mut State, claim: Claim, worker: TurnFor) -> Turn {
+        if worker == TurnFor::Slot {
+            state.free -= 1;
+            state.begin(&claim);
+        }
+        Turn { line: self.clone(), claim, worker }
     }
 
     /// Makes a slot available.
@@ -133,21 +159,30 @@ impl Line {
         self.serve();
     }
 
-    /// Gives free workers to those whose turn it is.
+    /// Gives free workers, and those in reserve, to those whose turn it is.
     fn serve(self: &Arc<Self>) {
         loop {
-            let next = {
+            let (next, turn) = {
                 let mut state = self.lock();
-                let Some(at) = self.next(&state) else { return };
-                let waiter = state.waiting.remove(at);
-                state.free -= 1;
-                state.begin(&waiter.claim);
-                waiter
+                let (at, worker) = match self.next(&state) {
+                    Some(at) => (at, TurnFor::Slot),
+                    None => match self.next_in_reserve(&mut state) {
+                        Some(at) => (at, TurnFor::Reserve),
+                        None => return,
+                    },
+                };
+                let Waiter { claim, turn, .. } = state.waiting.remove(at);
+                (turn, self.turn(&mut state, claim, worker))
             };
-            let turn = Turn { line: self.clone(), claim: next.claim, has_slot: true };
             // Whoever left in this moment gives it back.
-            let _ = next.turn.send(turn);
+            let _ = next.send(turn);
         }
+    }
+
+    /// The first one that gets a worker in reserve, which it has from now on.
+    fn next_in_reserve(&self, state: &mut State) -> Option<usize> {
+        let State { waiting, reserve, closed, .. } = state;
+        waiting.iter().position(|waiter| !*closed && reserve.take(&self.shares, &waiter.claim))
     }
 
     /// The one whose turn is next.
@@ -156,7 +191,7 @@ impl Line {
             return None;
         }
         let running = |claim: &Claim| state.own(claim).all();
-        let turn = |claim: &Claim| state.turns.get(&claim.principal).copied().unwrap_or(0);
+        let turn = |claim: &Claim| state.turns.get(&claim.caller).copied().unwrap_or(0);
         let class = |claim: &Claim| match claim.background {
             true if state.passed >= MOST_PASSED => 0,
             false => 1,
@@ -187,9 +222,9 @@ impl Line {
 }
 
 impl State {
-    /// Runs under way of the principal of `claim`.
+    /// Runs under way of the caller of `claim`.
     fn own(&self, claim: &Claim) -> Counts {
-        self.running.get(&claim.principal).copied().unwrap_or_default()
+        self.running.get(&claim.caller).copied().unwrap_or_default()
     }
 
     fn begin(&mut self, claim: &Claim) {
@@ -199,42 +234,51 @@ impl State {
                 false => self.passed + usize::from(self.waiting.iter().any(|one| one.claim.background)),
             };
             self.last += 1;
-            self.turns.insert(claim.principal.clone(), self.last);
+            self.turns.insert(claim.caller.clone(), self.last);
             if self.turns.len() > MOST_REMEMBERED {
-                let waiting: HashSet<_> = self.waiting.iter().map(|waiter| &waiter.claim.principal).collect();
-                self.turns.retain(|principal, _| waiting.contains(principal));
+                let waiting: HashSet<_> = self.waiting.iter().map(|waiter| &waiter.claim.caller).collect();
+                self.turns.retain(|caller, _| waiting.contains(caller));
             }
         }
         *self.all.of(claim) += 1;
-        *self.running.entry(claim.principal.clone()).or_default().of(claim) += 1;
+        for name in claim.names() {
+            *self.running.entry(name.clone()).or_default().of(claim) += 1;
+        }
     }
 
     fn end(&mut self, claim: &Claim) {
-        let Some(running) = self.running.get_mut(&claim.principal) else { return };
-        *running.of(claim) -= 1;
         *self.all.of(claim) -= 1;
-        if running.all() == 0 {
-            self.running.remove(&claim.principal);
+        for name in claim.names() {
+            let Some(running) = self.running.get_mut(name) else { continue };
+            *running.of(claim) -= 1;
+            if running.all() == 0 {
+                self.running.remove(name);
+            }
         }
     }
 }
 
 impl Turn {
-    /// Returns `true` for a run in the background if one of a principal that has fewer of them waits for a worker.
+    /// Returns `true` for a run in the background if one of a caller that has fewer of them waits for a worker.
     pub(super) fn others_wait(&self) -> bool {
         let state = self.line.lock();
         let running = |claim: &Claim| state.own(claim).background;
         let own = running(&self.claim);
         let is_other = |waiter: &Waiter| {
             let claim = &waiter.claim;
-            claim.background && claim.principal != self.claim.principal && running(claim) < own
+            claim.background && claim.caller != self.claim.caller && running(claim) < own
         };
         self.claim.background && state.waiting.iter().any(is_other)
     }
 
+    /// Returns `true` for a worker that belongs into one of the slots of the pool; others end with their run.
+    pub(super) fn is_of_pool(&self) -> bool {
+        self.worker != TurnFor::Reserve
+    }
+
     /// The slot was taken: it is put back as one.
     pub(super) fn took_slot(&mut self) {
-        self.has_slot = false;
+        self.worker = TurnFor::TakenSlot;
     }
 }
 
@@ -242,8 +286,11 @@ impl Drop for Turn {
     fn drop(&mut self) {
         {
             let mut state = self.line.lock();
-            state.end(&self.claim);
-            state.free += usize::from(self.has_slot);
+            match self.worker {
+                TurnFor::Reserve => state.reserve.put(&self.claim),
+                TurnFor::Slot | TurnFor::TakenSlot => state.end(&self.claim),
+            }
+            state.free += usize::from(self.worker == TurnFor::Slot);
         }
         self.line.serve();
     }
@@ -268,10 +315,15 @@ mod tests {
     use futures::FutureExt as _;
 
     use super::*;
-    use crate::pool::shares::places;
+    use crate::pool::shares::{Party, places};
 
     fn of(principal: &str, background: bool) -> Claim {
-        Claim { principal: Some(principal.into()), level: 0, background }
+        from(&[(principal, 1)], background)
+    }
+
+    fn from(parties: &[(&str, usize)], background: bool) -> Claim {
+        let parties = parties.iter().map(|(name, times)| Party { name: (*name).into(), times: *times });
+        Claim::new(parties, 0, background)
     }
 
     fn free(workers: usize) -> Arc<Line> {
@@ -321,13 +373,53 @@ mod tests {
             if workers > most {
                 let nested = Claim { level: 1, ..of("alice", false) };
                 drop(turn(&line, of("bob", false)));
-                // It has a place in reserve.
-                assert!(waits(&line, nested, None).now_or_never().is_none());
+                assert!(!turn(&line, nested).is_of_pool(), "it gets one in reserve");
             }
             assert!((&mut more).now_or_never().is_none());
             alice.pop();
             assert!(more.now_or_never().is_some());
         }
+    }
+
+    #[test]
+    fn a_run_that_others_wait_for_finds_a_worker_however_many_one_caller_has() {
+        let nested = |principal, level| Claim { level, ..of(principal, false) };
+        let line = free(4);
+        let _alice = [(); 3].map(|()| turn(&line, of("alice", false)));
+        let own = turn(&line, nested("alice", 1));
+        let mut second = waits(&line, nested("alice", 1), None);
+        let _bob = turn(&line, of("bob", false));
+        let bobs = turn(&line, nested("bob", 1));
+        assert!(!own.is_of_pool() && !bobs.is_of_pool());
+        let _innermost = [turn(&line, nested("bob", 2)), turn(&line, nested("bob", 3))];
+        let many = Claim { level: 1, ..from(&[], false) };
+        let many = waits(&line, many, None);
+        drop(bobs);
+        let many = many.now_or_never().expect("there are two for each level").ok().unwrap();
+        assert!((&mut second).now_or_never().is_none());
+        drop(own);
+        assert!(second.now_or_never().is_some());
+        drop(many);
+        assert_eq!(line.lock().free, 0);
+    }
+
+    #[test]
+    fn networks_of_one_site_leave_workers_and_places_in_the_queue_to_others_together() {
+        let line = free(16);
+        let at = |n: usize, background| {
+            let (own, site) = (format!("2001:db8:1:{n:x}::/64"), "2001:db8:1::/48");
+            from(&[(&own, 1), (site, 4)], background)
+        };
+        let _site: Vec<Turn> = (0..14).map(|n| turn(&line, at(n, false))).collect();
+        let mut own = waits(&line, at(20, false), Some(8));
+        assert!((&mut own).now_or_never().is_none());
+        let _other = turn(&line, of("bob", false));
+        let _queued: Vec<Waits> = (21..26).map(|n| waits(&line, at(n, false), Some(8))).collect();
+        assert!(matches!(line.claim(at(30, false), Some(8)), Err(WorkerError::QueueFull(6))));
+        let line = free(16);
+        let _site: Vec<Turn> = (0..7).map(|n| turn(&line, at(n, true))).collect();
+        let _own = waits(&line, at(7, true), None);
+        let _other = turn(&line, of("bob", true));
     }
 
     #[test]
@@ -424,9 +516,9 @@ mod tests {
         let line = free(4);
         let _outer = [turn(&line, of("alice", true)), turn(&line, of("bob", true))];
         let _inner = turn(&line, nested(1));
-        let another = waits(&line, nested(1), None);
-        let innermost = waits(&line, nested(2), None);
-        assert!(another.now_or_never().is_none() && innermost.now_or_never().is_none());
+        let (another, innermost) = (turn(&line, nested(1)), turn(&line, nested(2)));
+        assert!(!another.is_of_pool() && !innermost.is_of_pool());
+        assert!(waits(&line, nested(1), None).now_or_never().is_none());
         let _other = turn(&line, of("carol", false));
     }
 

@@ -102,6 +102,7 @@ impl From<NotStarted> for WorkerError {
 }
 
 /// Handle of the thread that starts and ends workers.
+#[derive(Clone)]
 pub(super) struct Keeper {
     jobs: mpsc::Sender<Job>,
 }

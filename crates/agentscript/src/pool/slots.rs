@@ -8,8 +8,6 @@ use std::{
     },
 };
 
-use tokio::sync::{AcquireError, Semaphore, SemaphorePermit};
-
 use super::{line::Line, process::Worker};
 
 /// A place for a worker.
@@ -19,19 +17,13 @@ pub(super) enum Slot {
     Empty,
 }
 
-/// Levels of runs that wait for each other ([`RunRequest::level`](super::RunRequest::level)) with a worker in reserve. A run of the deepest
-/// waits for no other run, so it ends, and so do those that wait for it.
-pub const MOST_LEVELS: usize = 3;
-
 /// The workers' slots, shared by runs and the keeper's thread.
 pub(super) struct WorkerSlots {
     slots: Mutex<VecDeque<Slot>>,
     /// Gives out the slots; closed when the pool is.
     pub(super) line: Arc<Line>,
-    /// One permit for each level of runs that others wait for.
-    reserve: [Semaphore; MOST_LEVELS],
     /// Workers ended and replaced.
-    pub(super) replaced: AtomicU64,
+    replaced: AtomicU64,
     /// The fewest workers that waited at a time, since surplus ones were last removed.
     least_idle: AtomicUsize,
 }
@@ -42,7 +34,6 @@ impl WorkerSlots {
         Self {
             slots: Mutex::default(),
             line: Line::new(workers),
-            reserve: std::array::from_fn(|_| Semaphore::new(1)),
             replaced: AtomicU64::new(0),
             least_idle: AtomicUsize::new(0),
         }
@@ -53,18 +44,14 @@ impl WorkerSlots {
         self.slots.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Waits for the worker that is in reserve for runs of `level`; forever for a level that has none.
-    pub(super) async fn in_reserve(&self, level: usize) -> Result<SemaphorePermit<'_>, AcquireError> {
-        match level.checked_sub(1).and_then(|at| self.reserve.get(at)) {
-            Some(worker) => worker.acquire().await,
-            None => std::future::pending().await,
-        }
-    }
-
     /// Lets nobody wait any more.
     pub(super) fn close(&self) {
         self.line.close();
-        self.reserve.iter().for_each(Semaphore::close);
+    }
+
+    /// Counts workers that were ended and replaced.
+    pub(super) fn count_replaced(&self, workers: usize) {
+        self.replaced.fetch_add(workers as u64, Ordering::Relaxed);
     }
 
     /// Makes a slot available. Returns it when the pool is closed.
@@ -99,7 +86,7 @@ impl WorkerSlots {
     pub(super) fn take_faulty(&self) -> Vec<Worker> {
         let mut slots = self.slots();
         let faulty = empty(&mut slots, |worker| worker.is_dead() || worker.is_large());
-        self.replaced.fetch_add(faulty.len() as u64, Ordering::Relaxed);
+        self.count_replaced(faulty.len());
         faulty
     }
 
@@ -114,6 +101,11 @@ impl WorkerSlots {
             surplus = one_less.unwrap_or(0);
             one_less.is_some()
         })
+    }
+
+    /// Workers that were ended and replaced.
+    pub(super) fn replaced(&self) -> u64 {
+        self.replaced.load(Ordering::Relaxed)
     }
 
     /// Workers that wait for a run.

@@ -289,7 +289,7 @@ async fn runs_in_the_background_that_only_wait_leave_their_workers_to_those_of_o
         let mut request = scene.request.clone();
         request.journal = Some(Arc::new(Kept::readable()));
         request.park_after = Some(Duration::from_secs(3_600));
-        (request.background, request.principal_key) = (true, Some(principal.to_owned()));
+        (request.background, request.parties) = (true, vec![(principal.to_owned(), 1)]);
         let (pool, tools) = (scene.pool.clone(), scene.tools.clone());
         tokio::spawn(async move { pool.run(request, tools, CancellationToken::new()).await })
     };

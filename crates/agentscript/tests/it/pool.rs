@@ -224,6 +224,30 @@ async fn execution_aborted_frees_the_place_for_the_next_run() {
 }
 
 #[tokio::test]
+async fn a_script_that_waits_is_told_to_end_when_nobody_waits_for_it_and_its_process_stays() {
+    let pool = WorkerPool::new(config().workers(1)).expect("it starts");
+    let first = pool.idle_pids();
+    for n in 0..4 {
+        let cancel = CancellationToken::new();
+        let source = "for (let i = 0; i < 20; i++) callTool('never', {}); await callTool('never', {})";
+        let run = pool.run(RunRequest::new(source), Arc::new(Tools::default()), cancel.clone());
+        if n % 2 == 0 {
+            assert!(tokio::time::timeout(Duration::from_millis(50), run).await.is_err());
+        } else {
+            let wait = async {
+                tokio::time::sleep(Duration::from_millis(50)).await;
+                cancel.cancel();
+            };
+            let (outcome, ()) = tokio::join!(run, wait);
+            assert!(matches!(outcome.result, Err(RunError::Worker(WorkerError::Aborted))));
+        }
+        assert_eq!(value(&go(&pool, &format!("return {n}")).await), json!(n));
+    }
+    assert_eq!((pool.stats().replaced, pool.idle_pids()), (0, first));
+    pool.shutdown().await;
+}
+
+#[tokio::test]
 async fn shutdown_lets_a_run_under_way_end_and_takes_no_more() {
     let pool = WorkerPool::new(config().workers(1)).expect("it starts");
     let running = tokio::spawn({
@@ -254,7 +278,7 @@ async fn another_principal_gets_another_process_when_asked_for() {
     let pool = WorkerPool::new(config().workers(1).isolate_principals(true)).expect("it starts");
     for (who, replaced) in [("a", 0), ("a", 0), ("b", 1)] {
         let mut request = RunRequest::new("return 1");
-        request.principal_key = Some(who.to_owned());
+        request.parties = vec![(who.to_owned(), 1)];
         let outcome = pool.run(request, Arc::new(Tools::default()), CancellationToken::new()).await;
         assert_eq!(value(&outcome), json!(1));
         assert_eq!(pool.stats().replaced, replaced, "{who}");

@@ -6,7 +6,7 @@ use std::{
     time::Duration,
 };
 
-use gatewright_core::{AnsweredLater, Authenticator, Caller, rmcp::model::CallToolResult};
+use gatewright_core::{AnsweredLater, Authenticator, Caller, Claimant, rmcp::model::CallToolResult};
 use gatewright_executions::{ExecutionError, ExecutionId, Reader, State};
 use serde_json::json;
 use tokio::time::Instant;
@@ -143,7 +143,8 @@ impl CodeCall {
         let Ok(mut context) = self.background.context(caller.principal()).await else { return };
         context.extensions.insert(AnsweredLater { address: run.address });
         let (this, stop, id) = (self.clone(), self.background.stop.clone(), run.id());
-        let caller = Caller::new(caller.principal().clone());
+        let claimant = Claimant::of(caller.principal(), run.address);
+        let caller = Caller::new(caller.principal().clone()).claiming(Some(claimant.into()));
         self.background.tasks.spawn(async move {
             let journal = run.journal.clone();
             let is_cut = tokio::select! {

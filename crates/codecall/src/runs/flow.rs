@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, net::IpAddr, sync::Arc, time::Instant};
 
 use gatewright_agentscript::{CallStatus, Journal, Outcome, RunError, RunRequest, RunResult, WorkerError};
 use gatewright_core::{
-    Caller, CallerAddress, Era, Principal, codes, off_thread,
+    Caller, Era, codes, off_thread,
     rmcp::{
         RoleServer,
         model::{CallToolRequestParams, CallToolResponse, CallToolResult, InputResponses, MetaObject},
@@ -222,7 +222,7 @@ impl CodeCall {
                 request.halt = self.background.halt.clone();
                 request.park_after = Some(self.background.park_after);
             }
-            request.principal_key = share_of(&caller, &context);
+            request.parties = caller.claimant().line_parties().collect();
             if run.journal.is_stored() {
                 // The store takes none of its time, which ends it all the same.
                 request.limits.wait.get_or_insert(request.limits.timeout);
@@ -406,15 +406,6 @@ async fn not_begun(run: &Run, error: &WorkerError) -> CallToolResponse {
     let error = json!({"source": "script", "code": code, "name": name, "message": message});
     let body = json!({"status": "runtime_error", "executionId": id.to_string(), "error": error});
     of_execution(answer(body), id).into()
-}
-
-/// The party that a run takes a worker of: its subject, or the address of an anonymous caller. None for those that stand for many.
-fn share_of(caller: &Caller, context: &RequestContext<RoleServer>) -> Option<String> {
-    let subject = &caller.principal().subject;
-    if *subject != Principal::local().subject {
-        return Some(subject.to_string());
-    }
-    CallerAddress::of(context).map(|at| at.0).filter(|ip| !ip.is_loopback()).map(|ip| ip.to_string())
 }
 
 fn ending(body: &Value) -> Ending {
