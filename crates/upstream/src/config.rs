@@ -143,7 +143,7 @@ pub struct UpstreamConfig {
     #[schemars(with = "String")]
     pub connect_timeout: Duration,
     /// Calls open at the server at one time, at least 1, or at each connection to it unless `sessions` is `shared`. Default 64. More
-    /// wait. Calls of one subject, or of one network without names, at all connections together, take three quarters of them at most.
+    /// wait. Calls of one subject, or of one network without names, at all connections together, take three quarters of them at most, and at least one.
     pub max_concurrency: usize,
     /// Retries of a failed upstream.
     pub restart: RestartConfig,
@@ -163,12 +163,13 @@ pub struct UpstreamConfig {
     #[schemars(with = "String")]
     pub session_idle: Duration,
     /// Longest message accepted from the server, in bytes. Default 16 MiB. A message may have one key or value for each 32 of these bytes:
-    /// 524,288 by default, and never fewer than 10,000. An answer over either limit fails its call.
+    /// 524,288 by default, and never fewer than 10,000; a request or notification of the server 10,000. An answer over either limit fails its call, other messages are
+    /// left out.
     pub max_message_bytes: usize,
     /// Longest lists accepted from the server, in bytes: tools, resources, templates and prompts, all pages together. Default 32 MiB. They
     /// may have one key or value for each 32 of these bytes, never fewer than 10,000; 100,000 items; and 1,000 pages each. A server whose
     /// lists are over a limit is down. Of its resource templates, the first 2,000 are offered. The connections of an app with `sessions` may have
-    /// lists of 128 MiB and 100,000 items together; one beyond that is closed unless idle ones can make room.
+    /// lists of 256 MiB in memory and 100,000 items together; one beyond that is closed unless idle ones can make room.
     pub max_catalog_bytes: usize,
 }
 

@@ -17,7 +17,8 @@ use crate::{failure::failed, open_calls::OpenCalls, result_kinds::set_apart};
 
 /// Bytes of the longest message for each key or value that a message may have.
 const BYTES_PER_VALUE: usize = 32;
-/// Keys and values that a message may have, however short the longest one is.
+/// Keys and values that a message may have, however short the longest one is. A request or notification of a server has no more: it takes part of no
+/// caller's room.
 const LEAST_VALUES: usize = 10_000;
 /// Bytes that each key and value takes twice while `rmcp` finds out what kind of message it belongs to.
 const PARSING: u64 = 2 * 32;
@@ -59,8 +60,10 @@ impl MessageLimit {
     /// # Errors
     /// It has too many keys and values or one that is reserved, which is logged, or its call has no room for what they take.
     pub(crate) fn check(&self, json: &[u8]) -> Result<(), ErrorData> {
-        let measured = measure(json, self.most_values()).map_err(|why| self.unreadable(why))?;
-        if json.len() <= SHORT || !self.calls.bound_answers() {
+        let is_short = json.len() <= SHORT;
+        let most = if is_short || !has_method(json) { self.most_values() } else { LEAST_VALUES };
+        let measured = measure(json, most).map_err(|why| self.unreadable(why, most))?;
+        if is_short || !self.calls.bound_answers() {
             return Ok(());
         }
         let Some(id) = answered_id(json) else { return Ok(()) };
@@ -80,11 +83,11 @@ impl MessageLimit {
     }
 
     /// The error in place of an answer that is not parsed.
-    fn unreadable(&self, why: Unreadable) -> ErrorData {
+    fn unreadable(&self, why: Unreadable, limit: usize) -> ErrorData {
         match why {
             Unreadable::TooMany => {
                 if self.may_log() {
-                    tracing::warn!(app.id = %self.id, limit = self.most_values(),
+                    tracing::warn!(app.id = %self.id, limit,
                         "an app sent a message of too many keys and values; see `maxMessageBytes`");
                 }
                 self.too_many_values()
@@ -131,6 +134,16 @@ pub(crate) fn instead(json: &[u8], error: ErrorData) -> Option<ServerJsonRpcMess
     answered_id(json).map(|id| ServerJsonRpcMessage::error(error, Some(id)))
 }
 
+/// Returns `true` for a request or a notification.
+fn has_method(json: &[u8]) -> bool {
+    #[derive(Deserialize)]
+    struct Asks {
+        #[expect(dead_code, reason = "it need only be there")]
+        method: IgnoredAny,
+    }
+    serde_json::from_slice::<Asks>(json).is_ok()
+}
+
 /// The id of the request that a message answers. Builds nothing but the id.
 fn answered_id(json: &[u8]) -> Option<RequestId> {
     #[derive(Deserialize)]
@@ -163,6 +176,21 @@ mod tests {
         assert_eq!(instead.id, Some(RequestId::Number(7)));
         let text = instead.error.message;
         assert!(text.contains("524288 keys and values") && text.contains("`maxMessageBytes`"), "{text}");
+    }
+
+    #[test]
+    fn what_a_server_asks_or_tells_of_itself_has_ten_thousand_values() {
+        let limit = MessageLimit::new("a", 16 << 20, Arc::default());
+        let many = "[],".repeat(LEAST_VALUES);
+        for json in [
+            format!(r#"{{"method":"notifications/progress","params":{{"_meta":{{"a":[{many}0]}}}}}}"#),
+            format!(r#"{{"params":{{"_meta":{{"a":[{many}0]}}}},"id":1,"method":"roots/list"}}"#),
+        ] {
+            assert!(limit.check(json.as_bytes()).is_err());
+        }
+        assert!(limit.check(format!(r#"{{"id":1,"result":{{"method":[{many}0]}}}}"#).as_bytes()).is_ok());
+        let long = "x".repeat(100_000);
+        assert!(limit.check(format!(r#"{{"method":"m","params":{{"a":"{long}"}}}}"#).as_bytes()).is_ok());
     }
 
     #[test]
