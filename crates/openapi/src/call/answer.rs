@@ -34,13 +34,18 @@ const MOST_MESSAGE: usize = 2_000;
 const MOST_FIELD: usize = 500;
 const MOST_FIELDS: usize = 20;
 
+/// Copies of a body that there are while it is read: its text, and the text without credentials or that of the result.
+const COPIES: u64 = 2;
+
 /// Memory for the answer of a call, which is given back when this is dropped.
 #[derive(Default)]
 pub(crate) struct Memory {
     room: Option<AnswerRoom>,
-    reserved: Vec<Reserved>,
-    /// Bytes of short parts for which there is no room yet.
-    parts: u64,
+    /// Bytes of what was read.
+    values: u64,
+    /// Bytes of the body that is being read.
+    body: u64,
+    held: Option<(u64, Reserved)>,
 }
 
 impl Memory {
@@ -50,16 +55,39 @@ impl Memory {
 
     /// Takes room for a JSON text once it is parsed.
     fn take(&mut self, json: &[u8], measured: Measured) -> Result<(), CallError> {
-        let Some(room) = self.room.as_ref().filter(|_| json.len() > SHORT) else { return Ok(()) };
-        self.reserved.push(room.reserve(measured.bytes).map_err(CallError::NoRoom)?);
-        Ok(())
+        if json.len() > SHORT {
+            self.values += measured.bytes;
+        }
+        self.hold()
     }
 
-    /// Takes room for a part of an answer that has `bytes` in memory; for short parts once they are many.
+    /// Takes room for a part of an answer that has `bytes` in memory.
     pub(crate) fn take_part(&mut self, bytes: u64) -> Result<(), CallError> {
-        self.parts += bytes;
-        let Some(room) = self.room.as_ref().filter(|_| self.parts > SHORT as u64) else { return Ok(()) };
-        self.reserved.push(room.reserve(std::mem::take(&mut self.parts)).map_err(CallError::NoRoom)?);
+        self.values += bytes;
+        self.hold()
+    }
+
+    /// Takes room for `bytes` more of the body, until [`Memory::end_body`].
+    pub(crate) fn take_body(&mut self, bytes: usize) -> Result<(), CallError> {
+        self.body += COPIES * bytes as u64;
+        self.hold()
+    }
+
+    pub(crate) fn end_body(&mut self) {
+        self.body = 0;
+    }
+
+    fn hold(&mut self) -> Result<(), CallError> {
+        let needed = self.values + self.body;
+        let Some(room) = self.room.as_ref().filter(|_| needed > SHORT as u64) else { return Ok(()) };
+        if self.held.as_ref().is_some_and(|(held, _)| *held >= needed) {
+            return Ok(());
+        }
+        // All is given back before more is taken: a caller that holds nothing else needs no share, but room.
+        self.held = None;
+        let take = |bytes| room.reserve(bytes).map(|room| (bytes, room));
+        let held = take(needed + needed / 4).or_else(|_| take(needed));
+        self.held = Some(held.map_err(CallError::NoRoom)?);
         Ok(())
     }
 }

@@ -165,11 +165,11 @@ impl HttpApi {
         let (_place, response) = self.send(call, prepared, until).await?;
         let (status, headers) = (response.status(), response.headers().clone());
         if !status.is_success() {
-            let body = response.read(MOST_OF_ERROR).await.unwrap_or_default();
+            let body = response.read(MOST_OF_ERROR, memory).await.unwrap_or_default();
             return Ok(Fetched::Refused(answer::refused(status, &headers, &body, &self.redactor)));
         }
         let kind = media_type(&headers);
-        let body = response.read(most).await?;
+        let body = response.read(most, memory).await?;
         let bytes = body.len();
         let no_list = || {
             let problem = "needs an answer with one list of items, which the answer of the operation does not have; call it without";
@@ -183,6 +183,7 @@ impl HttpApi {
             0 => Value::Array(Vec::new()),
             _ => parse(self.redactor.data(body), most, memory).await?.0,
         };
+        memory.end_body();
         let items = take_items(&mut body).ok_or_else(no_list)?;
         Ok(Fetched::Page(Box::new(Page { items, body, headers, bytes, url, base, credentials })))
     }

@@ -10,6 +10,7 @@ use url::Url;
 
 use super::{
     HttpApi,
+    answer::Memory,
     failure::CallError,
     http::{Outgoing, Retries},
 };
@@ -65,8 +66,10 @@ impl HttpApi {
             if !status.is_success() {
                 return Err(CallError::BadAnswer(format!("HTTP {}", status.as_u16())));
             }
-            let text = String::from_utf8(response.read(self.config.max_document_bytes).await?)
-                .map_err(|_| CallError::BadAnswer("it is no text in UTF-8".to_owned()))?;
+            let text = String::from_utf8(
+                response.read(self.config.max_document_bytes, &mut Memory::default()).await?,
+            )
+            .map_err(|_| CallError::BadAnswer("it is no text in UTF-8".to_owned()))?;
             let header = |name| headers.get(name).cloned();
             let validators = Validators { etag: header(ETAG), modified: header(LAST_MODIFIED) };
             Ok(Some(Fetched { text, validators }))

@@ -34,6 +34,7 @@ use tokio_rustls::{TlsAcceptor, server::TlsStream};
 use url::Url;
 
 use super::{
+    answer::Memory,
     failure::CallError,
     http::{HttpClient, Outgoing, Retries},
     response::Response,
@@ -162,7 +163,8 @@ async fn get(client: &HttpClient, url: &Url) -> Result<Response, CallError> {
 }
 
 async fn text(client: &HttpClient, url: &Url) -> Result<String, CallError> {
-    let reading = get(client, url).await?.read(1_000);
+    let mut memory = Memory::default();
+    let reading = get(client, url).await?.read(1_000, &mut memory);
     let body = tokio::time::timeout(LONGEST, reading).await.expect("the answer ends")?;
     Ok(String::from_utf8(body).unwrap())
 }
@@ -189,7 +191,9 @@ async fn calls_at_one_time_share_a_connection_where_the_server_speaks_http_2() {
     let calls = (0..8).map(|_| {
         let (client, put) = (served.client.clone(), outgoing(Method::PUT, &served.url));
         // The server answers none before it has all of them.
-        tokio::spawn(async move { client.send_once(&put).await.unwrap().read(1_000).await.unwrap() })
+        tokio::spawn(async move {
+            client.send_once(&put).await.unwrap().read(1_000, &mut Memory::default()).await.unwrap()
+        })
     });
     for call in calls.collect::<Vec<_>>() {
         let body = tokio::time::timeout(LONGEST, call).await.expect("all are open at one time");
@@ -246,7 +250,10 @@ async fn an_answer_over_the_limit_is_given_up_and_the_connection_stays() {
     // More of them than the connection may read beside answers.
     for _ in 0..10 {
         let response = get(&served.client, &endless).await.unwrap();
-        assert_eq!(response.read(1_000_000).await, Err(CallError::TooLarge(1_000_000)));
+        assert_eq!(
+            response.read(1_000_000, &mut Memory::default()).await,
+            Err(CallError::TooLarge(1_000_000))
+        );
         tokio::time::timeout(LONGEST, given_up.recv()).await.expect("the server hears of it").unwrap();
         assert_eq!(text(&served.client, &served.url).await.unwrap(), "fine");
     }
@@ -268,7 +275,8 @@ async fn an_answer_that_nobody_reads_keeps_no_other_back() {
     });
     let endless = served.url.join("/endless").unwrap();
     let unread = [get(&served.client, &endless).await.unwrap(), get(&served.client, &endless).await.unwrap()];
-    let long = get(&served.client, &served.url).await.unwrap().read(3_000_000);
+    let mut memory = Memory::default();
+    let long = get(&served.client, &served.url).await.unwrap().read(3_000_000, &mut memory);
     assert_eq!(tokio::time::timeout(LONGEST, long).await.expect("it is read").unwrap().len(), 3_000_000);
     assert_eq!((served.connections(), unread.len()), (1, 2));
 }
@@ -408,7 +416,7 @@ async fn a_request_that_the_server_says_it_did_not_begin_is_sent_again_whatever_
     let (client, post) = (server.client.clone(), outgoing(Method::POST, &server.url));
     let call = tokio::spawn(async move {
         let retries = Retries { most: 2, is_idempotent: false, until: Instant::now() + LONGEST };
-        client.send(&post, retries).await?.read(1_000).await
+        client.send(&post, retries).await?.read(1_000, &mut Memory::default()).await
     });
     let (_read, mut write, id) = tokio::time::timeout(LONGEST, server.asked()).await.expect("a request");
     // REFUSED_STREAM.

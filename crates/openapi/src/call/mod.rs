@@ -398,13 +398,13 @@ impl HttpApi {
         let most = self.config.max_response_bytes;
         if !status.is_success() {
             // An error that is too long to be read is an error all the same.
-            let body = response.read(answer::MOST_OF_ERROR).await.unwrap_or_default();
+            let body = response.read(answer::MOST_OF_ERROR, memory).await.unwrap_or_default();
             return Ok(answer::refused(status, &headers, &body, &self.redactor));
         }
         if let Some(sequence) = Sequence::of(&answer::media_type(&headers)) {
             return stream::read(response, sequence, most, until, reporter, &self.redactor, memory).await;
         }
-        let body = response.read(most).await?;
+        let body = response.read(most, memory).await?;
         let kind = answer::media_type(&headers);
         let is_data = kind.is_empty() || media::is_json(&kind) || media::is_text(&kind);
         let body = if is_data { self.redactor.data(body) } else { body };

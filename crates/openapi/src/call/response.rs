@@ -9,6 +9,7 @@ use http_body_util::BodyExt as _;
 use hyper::body::{Bytes, Incoming};
 
 use super::{
+    answer::Memory,
     failure::{CallError, reason},
     traffic::Traffic,
 };
@@ -84,11 +85,11 @@ impl Response {
         }
     }
 
-    /// Reads a body of at most `most` bytes. A longer one is not read on: the request is given up.
+    /// Reads a body of at most `most` bytes. A longer one is not read on: the request is given up. `memory` has room for it from then on.
     ///
     /// # Errors
-    /// It is longer, compressed, or breaks off.
-    pub(crate) async fn read(mut self, most: usize) -> Result<Vec<u8>, CallError> {
+    /// It is longer, compressed, or breaks off, or there is no memory for it.
+    pub(crate) async fn read(mut self, most: usize, memory: &mut Memory) -> Result<Vec<u8>, CallError> {
         self.check()?;
         let length = self.body.size_hint().exact().unwrap_or_default();
         if length > most as u64 {
@@ -99,6 +100,7 @@ impl Response {
             if body.len() + chunk.len() > most {
                 return Err(CallError::TooLarge(most));
             }
+            memory.take_body(chunk.len())?;
             body.extend_from_slice(&chunk);
         }
         Ok(body)

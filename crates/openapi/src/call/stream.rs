@@ -139,6 +139,7 @@ pub(crate) async fn read(
         if bytes > most {
             return Err(CallError::TooLarge(most));
         }
+        items.memory.take_body(part.len())?;
         items.feed(&part).await?;
         while reported < items.found.len() {
             let is_due = reported < REPORTED || last_report.elapsed() >= BETWEEN;
@@ -360,7 +361,7 @@ mod tests {
         let taken = Arc::new(AtomicU64::new(0));
         let room = AnswerRoom::new({
             let taken = Arc::clone(&taken);
-            move |bytes| match taken.fetch_add(bytes, Ordering::Relaxed) + bytes {
+            move |bytes| match taken.fetch_max(bytes, Ordering::Relaxed).max(bytes) {
                 0..1_000_000 => Ok(Box::new(()) as Reserved),
                 _ => Err("no room".to_owned()),
             }

@@ -16,6 +16,7 @@ use serde::Deserialize;
 use url::Url;
 
 use super::{
+    answer::Memory,
     credentials::TokenRequest,
     encode::escaped,
     failure::CallError,
@@ -128,7 +129,8 @@ async fn fetch(http: &HttpClient, request: &TokenRequest, redactor: &Redactor) -
     let failed = |why: String| CallError::NoToken(why);
     let response = http.send_once(&outgoing).await.map_err(|error| failed(error.to_string()))?;
     let status = response.status();
-    let body = response.read(MOST).await.map_err(|error| failed(error.to_string()))?;
+    let body =
+        response.read(MOST, &mut Memory::default()).await.map_err(|error| failed(error.to_string()))?;
     if !status.is_success() {
         let code = read_json::<serde_json::Value>(&body).ok();
         let code = code.as_ref().and_then(|body| body.get("error")?.as_str());
