@@ -212,7 +212,10 @@ async fn lists_that_grow_over_the_limit_put_the_app_down() {
     let app = UpstreamApp::start("a", server(&["--tools", "100"]), environment());
     assert_eq!(app.wait_ready(LONG).await, AppHealth::Up);
     let mut config = server(&["--tools", "100"]);
-    config.max_catalog_bytes = serde_json::to_vec(&app.catalog().tools).unwrap().len();
+    let catalog = app.catalog();
+    let lists = json!([catalog.tools, catalog.resources, catalog.templates, catalog.prompts]);
+    // Without the outer brackets and commas.
+    config.max_catalog_bytes = lists.to_string().len() - 5;
     app.shutdown().await;
     let bench = Bench::new();
     let app = bench.add("a", config).await;
