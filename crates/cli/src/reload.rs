@@ -215,7 +215,7 @@ impl Reloader {
                 _ = self.hangup.recv() => HANGUP,
                 () = changed(&mut self.files) => "a changed file",
                 id = self.apps.ready() => {
-                    self.apps.swap(&id).await;
+                    self.apps.swap(&id);
                     self.report();
                     continue;
                 }
@@ -246,8 +246,8 @@ impl Reloader {
         if let Some(files) = &mut self.files {
             files.watch(&config);
         }
-        let apps = match self.apps.apply(&config).await {
-            Ok(apps) => apps,
+        let prepared = match self.apps.prepare(&config).await {
+            Ok(prepared) => prepared,
             Err(error) => return self.refuse(why, &error),
         };
         let differing = self.current.differences(&source);
@@ -262,6 +262,8 @@ impl Reloader {
                 );
             }
         }
+        let mut apps = self.apps.apply(prepared);
+        self.apps.reload_plans(&config, &mut apps).await;
         let live = |path: &String| path.starts_with("apps.") || self.is_live(path);
         let restart: Vec<String> =
             self.started.differences(&source).into_iter().filter(|path| !live(path)).collect();

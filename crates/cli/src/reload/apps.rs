@@ -23,10 +23,17 @@ pub(super) struct Apps {
     config: IndexMap<String, AppConfig>,
     /// Apps that are not up yet. Of those that take the place of another, the other is still listed, with the new options.
     fresh: IndexMap<String, Fresh>,
-    /// Removed apps that are answering their last calls.
+    /// Work for removed apps, which answer their last calls, and for new ones.
     retiring: TaskTracker,
     /// Shuts removed apps down without waiting for their calls.
     abort: CancellationToken,
+}
+
+/// An update whose apps were started. They shut down if it is dropped.
+pub(super) struct Prepared {
+    differences: Differences,
+    fresh: IndexMap<String, Fresh>,
+    config: IndexMap<String, AppConfig>,
 }
 
 /// Ids of the apps that an update added, changed and removed.
@@ -74,28 +81,15 @@ impl Apps {
         }
     }
 
-    /// Makes the apps of `new` the listed ones, in one step and at once: options apply from the next request on. An app whose connection is
-    /// configured as before keeps running; any other is started, and takes the place of the old one by [`Apps::swap`].
+    /// Starts the apps of `new` whose connections are not configured as before. Nothing changes until [`Apps::apply`].
     ///
     /// # Errors
-    /// An app cannot be started; then nothing changes.
-    pub(super) async fn apply(&mut self, new: &Config) -> anyhow::Result<Differences> {
-        let mut differences = self.apply_options(new).await?;
-        for id in self.starter.reload_plans(new).await {
-            if !differences.added.contains(&id) && !differences.changed.contains(&id) {
-                differences.changed.push(id);
-            }
-        }
-        Ok(differences)
-    }
-
-    async fn apply_options(&mut self, config: &Config) -> anyhow::Result<Differences> {
-        let (new, code) = (&config.apps, &config.codecall);
+    /// An app cannot be started.
+    pub(super) async fn prepare(&self, new: &Config) -> anyhow::Result<Prepared> {
         let mut differences = Differences::default();
         let snapshot = self.gateway.registry().operator_snapshot();
-        // Shut down if they are dropped before they are listed.
-        let mut fresh: IndexMap<String, Fresh> = IndexMap::new();
-        for (id, config) in new {
+        let mut fresh = IndexMap::new();
+        for (id, config) in &new.apps {
             let old = self.config.get(id).filter(|_| snapshot.app(id).is_some());
             match old {
                 Some(old) if old.kind == config.kind => {
@@ -104,22 +98,37 @@ impl Apps {
                     }
                 }
                 old => {
-                    let app = self.starter.start(id, config, code).await?;
+                    let app = self.starter.start(id, config, &new.codecall).await?;
                     fresh.insert(id.clone(), Fresh::new(app, self.retiring.clone()));
                     let ids = if old.is_some() { &mut differences.changed } else { &mut differences.added };
                     ids.push(id.clone());
                 }
             }
         }
-        differences.removed = self.config.keys().filter(|id| !new.contains_key(*id)).cloned().collect();
-        if !differences.any() && self.config.keys().eq(new.keys()) {
-            return Ok(differences);
+        let gone = self.config.keys().filter(|id| !new.apps.contains_key(*id));
+        differences.removed = gone.cloned().collect();
+        Ok(Prepared { differences, fresh, config: new.apps.clone() })
+    }
+
+    /// Makes the apps that were prepared the listed ones, in one step and at once: options apply from the next request on. An app with another
+    /// connection takes the place of the old one by [`Apps::swap`].
+    pub(super) fn apply(&mut self, prepared: Prepared) -> Differences {
+        let Prepared { differences, fresh, config } = prepared;
+        if differences.any() || !self.config.keys().eq(config.keys()) {
+            self.fresh.retain(|id, _| config.contains_key(id));
+            self.fresh.extend(fresh);
+            self.config = config;
+            self.list();
         }
-        self.fresh.retain(|id, _| new.contains_key(id));
-        self.fresh.extend(fresh);
-        self.config = new.clone();
-        self.list().await;
-        Ok(differences)
+        differences
+    }
+
+    /// Reads the saved plans of `new` again, and adds the apps whose plans differ.
+    pub(super) async fn reload_plans(&self, new: &Config, differences: &mut Differences) {
+        let changed = self.starter.reload_plans(new).await;
+        let is_new = |id: &String| !differences.added.contains(id) && !differences.changed.contains(id);
+        let changed: Vec<String> = changed.into_iter().filter(is_new).collect();
+        differences.changed.extend(changed);
     }
 
     /// Ids of apps that were started for an update and have not taken their places.
@@ -142,16 +151,16 @@ impl Apps {
     }
 
     /// Lists an app that is [`Apps::ready`] in the place of the one that it was started beside, which shuts down once its last call is answered.
-    pub(super) async fn swap(&mut self, id: &str) {
+    pub(super) fn swap(&mut self, id: &str) {
         if let Some(fresh) = self.fresh.get_mut(id) {
             fresh.is_ready = true;
         }
-        self.list().await;
+        self.list();
         self.fresh.shift_remove(id);
     }
 
     /// Lists the apps of the configuration: of one that has to wait for its place, the one that it will replace.
-    async fn list(&mut self) {
+    fn list(&mut self) {
         let registry = self.gateway.registry();
         let snapshot = registry.operator_snapshot();
         let apps = self.config.iter().filter_map(|(id, config)| {
@@ -166,7 +175,11 @@ impl Apps {
         for gone in registry.set(apps) {
             self.retire(gone);
         }
-        self.gateway.follow_again().await;
+        // An app that does not answer keeps nothing else waiting.
+        let (gateway, abort) = (self.gateway.clone(), self.abort.clone());
+        self.retiring.spawn(async move {
+            abort.run_until_cancelled(gateway.follow_again()).await;
+        });
     }
 
     fn retire(&self, gone: AppEntry) {
