@@ -179,6 +179,8 @@ fn keep(inbox: &mpsc::Receiver<Job>, config: &PoolConfig, pool: &Weak<WorkerSlot
             Job::Barrier(reply) => {
                 let _ = reply.send(());
             }
+            // Whoever needed it has left.
+            Job::Start(reply) if reply.is_closed() => {}
             Job::Start(reply) => {
                 if let Err(Ok(unwanted)) = reply.send(start(config)) {
                     end(unwanted);
