@@ -404,6 +404,21 @@ mod tests {
     }
 
     #[test]
+    fn runs_of_all_kinds_of_one_caller_leave_a_worker_to_others() {
+        let line = free(16);
+        let nested = Claim { level: 1, ..of("alice", true) };
+        let kinds = [of("alice", true), nested, of("alice", false)];
+        let mut alice = Vec::new();
+        for claim in kinds.iter().flat_map(|kind| std::iter::repeat_n(kind, 16)) {
+            if let Ok(Claimed::Turn(turn)) = line.claim(claim.clone(), Some(64)) {
+                alice.push(turn);
+            }
+        }
+        assert_eq!(alice.iter().filter(|turn| turn.is_of_pool()).count(), 12);
+        let _others = [turn(&line, of("bob", false)), turn(&line, of("carol", true))];
+    }
+
+    #[test]
     fn networks_of_one_site_leave_workers_and_places_in_the_queue_to_others_together() {
         let line = free(16);
         let at = |n: usize, background| {
@@ -478,7 +493,7 @@ mod tests {
         let third = waits(&line, of("alice", true), None);
         let bob: Vec<Turn> = (0..2).map(|_| turn(&line, of("bob", true))).collect();
         let carol = waits(&line, of("carol", true), None);
-        let others: Vec<Turn> = (0..4).map(|_| turn(&line, of("dave", false))).collect();
+        let others: Vec<Turn> = (0..3).map(|_| turn(&line, of("dave", false))).collect();
         drop((alice, others));
         assert!(third.now_or_never().unwrap().is_ok() && carol.now_or_never().unwrap().is_ok());
         drop(bob);

@@ -7,7 +7,8 @@ pub const MOST_LEVELS: usize = 3;
 
 /// The fewest workers that runs in the background may have: one of a caller then leaves one to others.
 const LEAST_BACKGROUND: usize = 2;
-/// Workers that one caller may have for each that stays free: one alone gets three quarters of them, and two together six sevenths.
+/// Workers that one caller may have for each that stays free, for its runs of all kinds: one alone gets three quarters of them, and two together six
+/// sevenths.
 const SHARE_OF_FREE: usize = 3;
 /// Workers from which on callers have shares: of fewer, one might have only one.
 const LEAST_SHARED: usize = 4;
@@ -76,7 +77,7 @@ impl Counts {
 
 /// Workers that runs of each kind may have.
 pub(super) struct WorkerShares {
-    foreground: usize,
+    workers: usize,
     background: usize,
     /// Runs in the background together with those that they wait for.
     background_nested: usize,
@@ -92,7 +93,7 @@ impl WorkerShares {
     /// Shares of at most `workers` workers, and of those beside them ([`places`]).
     pub(super) fn new(workers: usize) -> Self {
         Self {
-            foreground: workers,
+            workers,
             background: (workers / 2).max(LEAST_BACKGROUND),
             background_nested: (workers * 3 / 4).max(LEAST_BACKGROUND + 1),
             in_reserve: (workers / 4).max(LEAST_IN_RESERVE),
@@ -105,14 +106,14 @@ impl WorkerShares {
         let half = |own: fn(Counts) -> usize, most: usize| {
             parties().all(|(counts, times)| own(counts) < ((most / 2).max(1) * times).min(most - 1))
         };
+        let free = self.workers.saturating_sub(all.all() + 1);
+        // Whoever has none needs a worker only. Runs that others wait for have places of their own beside.
+        let has_room = |own: usize, times: usize| own == 0 || own < SHARE_OF_FREE * free * times;
+        if self.workers >= LEAST_SHARED && !parties().all(|(counts, times)| has_room(counts.all(), times)) {
+            return false;
+        }
         match (claim.background, claim.level) {
-            (false, _) => {
-                let Some(free) = self.foreground.checked_sub(all.foreground + 1) else { return false };
-                // Whoever has none needs a worker only. Runs that others wait for have places of their own beside.
-                let has_room = |own, times| own == 0 || own < SHARE_OF_FREE * free * times;
-                self.foreground < LEAST_SHARED
-                    || parties().all(|(counts, times)| has_room(counts.foreground, times))
-            }
+            (false, _) => all.foreground < self.workers,
             (true, 0) => half(|own| own.background, self.background) && all.background < self.background,
             (true, _) => {
                 half(|own| own.nested, self.background_nested)
