@@ -21,10 +21,8 @@ use tokio::sync::broadcast;
 
 use crate::{
     UpstreamConfig, failure,
-    followed::FollowedRoom,
-    places::{CallerPlaces, caller_places},
     supervisor::{self, NO_ROOM},
-    upstream::Upstream,
+    upstream::{SharedByConnections, Upstream},
     user::User,
 };
 
@@ -46,22 +44,20 @@ impl UpstreamApp {
     /// # Panics
     /// Outside a Tokio runtime.
     pub fn start(id: &str, config: UpstreamConfig, environment: HashMap<String, String>) -> Arc<Self> {
-        let own_places = caller_places(config.max_concurrency);
-        Self::start_for(id, config, environment, None, own_places, FollowedRoom::default())
+        let beside = SharedByConnections::new(&config);
+        Self::start_for(id, config, environment, None, beside)
     }
 
-    /// The same as one of several connections of an app, whose callers have `own_places` and `room` at all of them together. With `user`,
-    /// whose token goes with every request.
+    /// The same as one of several connections of an app, which share `beside`. With `user`, whose token goes with every request.
     pub(crate) fn start_for(
         id: &str,
         config: UpstreamConfig,
         environment: HashMap<String, String>,
         user: Option<User>,
-        own_places: Arc<CallerPlaces>,
-        room: FollowedRoom,
+        beside: SharedByConnections,
     ) -> Arc<Self> {
         let bad = config.problems().into_iter().next();
-        let shared = Arc::new(Upstream::new(id, config, environment, user, own_places, room));
+        let shared = Arc::new(Upstream::new(id, config, environment, user, beside));
         match bad {
             Some(bad) => shared.link.down(bad.problem),
             None => {

@@ -24,7 +24,9 @@ use crate::UpstreamApp;
 /// Tools, resources, templates and prompts of all connections together; beyond it, those idle for longest are ended.
 const MOST_ITEMS: usize = 100_000;
 /// Bytes of memory that the same take.
-const MOST_BYTES: u64 = 256 << 20;
+const MOST_BYTES: u64 = 512 << 20;
+/// Times that the values of a list are in memory: as they came, as they are offered, and in the index of their connection.
+const COPIES: u64 = 3;
 
 struct Connected {
     app: Arc<UpstreamApp>,
@@ -265,7 +267,7 @@ fn idle_of_most(all: &HashMap<Audience, Connected>, fit: impl Fn(&Connected) -> 
 /// Items of a catalog, and the memory that they take.
 fn size(catalog: &Catalog) -> (usize, u64) {
     let Catalog { tools, resources, templates, prompts, bytes, .. } = catalog;
-    (tools.len() + resources.len() + templates.len() + prompts.len(), *bytes)
+    (tools.len() + resources.len() + templates.len() + prompts.len(), bytes.saturating_mul(COPIES))
 }
 
 /// Ends what was idle for long, now and then.
@@ -403,14 +405,14 @@ mod tests {
         let begin = |n: u64| {
             let audience = Audience::Session(n);
             let lease = connections.lease_or(&audience, &caller(&n.to_string()), start).unwrap();
-            lease.app.link().up(Catalog { bytes: 100 << 20, ..Catalog::default() });
+            lease.app.link().up(Catalog { bytes: 66 << 20, ..Catalog::default() });
             connections.bound_items(&audience);
             lease
         };
         let mut in_use = vec![begin(1), begin(2)];
         let refused = begin(3);
         let AppHealth::Down(why) = refused.app.health() else { panic!("it is up") };
-        assert!(why.to_string().contains("256 MiB"), "{why}");
+        assert!(why.to_string().contains("512 MiB"), "{why}");
         assert_eq!(*refused.app.catalog(), Catalog::default());
         assert!(in_use.iter().all(|lease| lease.app.health() == AppHealth::Up));
         // An idle one makes room.

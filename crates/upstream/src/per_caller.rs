@@ -30,8 +30,7 @@ use crate::{
     authorize::{self, AUTHORIZE},
     connections::{Connections, Full, Lease},
     failure,
-    followed::FollowedRoom,
-    places::{CallerPlaces, caller_places},
+    upstream::SharedByConnections,
     user::User,
 };
 
@@ -50,8 +49,7 @@ pub struct PerCallerApp {
     /// Keeps the users' tokens, for a server that demands one of each.
     credentials: Option<Arc<dyn UserCredentials>>,
     connections: Arc<Connections>,
-    own_places: Arc<CallerPlaces>,
-    room: FollowedRoom,
+    beside: SharedByConnections,
     /// Callers whose catalog was waited for in vain, and the time until which nobody waits for it again.
     late: Mutex<HashMap<Audience, Instant>>,
 }
@@ -88,16 +86,14 @@ impl PerCallerApp {
             None if credentials.is_some() => connections.link.up(authorize::catalog(id)),
             None => connections.link.up(Catalog::default()),
         }
-        let own_places = caller_places(config.max_concurrency);
-        let room = FollowedRoom::default();
+        let beside = SharedByConnections::new(&config);
         Arc::new(Self {
             id: id.to_owned(),
             config,
             environment,
             credentials,
             connections,
-            own_places,
-            room,
+            beside,
             late: Mutex::default(),
         })
     }
@@ -138,8 +134,7 @@ impl PerCallerApp {
                 credentials: credentials.clone(),
             });
             let (config, environment) = (self.config.clone(), self.environment.clone());
-            let (own_places, room) = (self.own_places.clone(), self.room.clone());
-            UpstreamApp::start_for(&self.id, config, environment, user, own_places, room)
+            UpstreamApp::start_for(&self.id, config, environment, user, self.beside.clone())
         };
         self.connections.lease_or(&self.audience(caller), caller, start)
     }

@@ -37,7 +37,7 @@ const LISTEN_EVERY: Duration = Duration::from_millis(500);
 /// Subscriptions that are restored at a time.
 const RESTORED_AT_ONCE: usize = 16;
 /// Reason of a connection for whose catalog there is no room.
-pub(crate) const NO_ROOM: &str = "its lists, together with those of the app's other connections in use, are over 256 MiB in memory or 100,000 items; let \
+pub(crate) const NO_ROOM: &str = "its lists, together with those of the app's other connections in use, are over 512 MiB in memory or 100,000 items; let \
      the server offer less, or end sessions that are not needed";
 
 /// Runs until the app is shut down.
@@ -148,6 +148,8 @@ enum NotRead {
 /// Reads all lists, within `connectTimeout` and `maxCatalogBytes`.
 async fn read_lists(shared: &Upstream, connection: &Connection) -> Result<Catalog, NotRead> {
     let limit = CatalogLimit::of_bytes(shared.config.max_catalog_bytes);
+    // Never closed.
+    let _turn = shared.reading.acquire().await.ok();
     let reading = Catalog::read_within(&connection.peer, connection.capabilities.clone(), limit);
     let longest = shared.config.connect_timeout;
     match tokio::time::timeout(longest, reading).await {

@@ -7,7 +7,7 @@ use std::{
 
 use gatewright_core::{AppHealth, CatalogLink, codes};
 use rmcp::{ErrorData, model::LoggingLevel};
-use tokio::sync::Notify;
+use tokio::sync::{Notify, Semaphore};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use crate::{
@@ -15,10 +15,33 @@ use crate::{
     connection::Connection,
     failure,
     followed::{FollowedResources, FollowedRoom},
-    places::{CallerPlaces, Places},
+    places::{CallerPlaces, Places, caller_places},
     redactor::Redactor,
     user::User,
 };
+
+/// Lists of the connections of one app that are read at a time: each takes many times its text until it is counted.
+const MOST_READ: usize = 4;
+
+/// What all connections of one app share.
+#[derive(Debug, Clone)]
+pub(crate) struct SharedByConnections {
+    own_places: Arc<CallerPlaces>,
+    followed: FollowedRoom,
+    /// Turns to read lists.
+    pub(crate) reading: Arc<Semaphore>,
+}
+
+impl SharedByConnections {
+    /// For an app with this configuration.
+    pub(crate) fn new(config: &UpstreamConfig) -> Self {
+        Self {
+            own_places: caller_places(config.max_concurrency),
+            followed: FollowedRoom::default(),
+            reading: Arc::new(Semaphore::new(MOST_READ)),
+        }
+    }
+}
 
 /// One upstream.
 #[derive(Debug)]
@@ -32,6 +55,8 @@ pub(crate) struct Upstream {
     pub(crate) link: Arc<CatalogLink>,
     /// Places for calls.
     pub(crate) places: Places,
+    /// Turns to read lists.
+    pub(crate) reading: Arc<Semaphore>,
     /// Resources followed for clients.
     pub(crate) followed: Arc<FollowedResources>,
     pub(crate) level: Mutex<Option<LoggingLevel>>,
@@ -50,10 +75,10 @@ impl Upstream {
         config: UpstreamConfig,
         environment: HashMap<String, String>,
         user: Option<User>,
-        own_places: Arc<CallerPlaces>,
-        room: FollowedRoom,
+        SharedByConnections { own_places, followed, reading }: SharedByConnections,
     ) -> Self {
         Self {
+            reading,
             user,
             id: id.into(),
             redactor: config.redactor(),
@@ -61,7 +86,7 @@ impl Upstream {
             config,
             environment,
             link: Arc::default(),
-            followed: Arc::new(FollowedResources::new(room)),
+            followed: Arc::new(FollowedResources::new(followed)),
             level: Mutex::default(),
             suspect: Notify::new(),
             refused: Notify::new(),
