@@ -262,7 +262,8 @@ impl Reloader {
                 );
             }
         }
-        let mut apps = self.apps.apply(prepared);
+        let other_rules = differing.iter().any(|path| !path.starts_with("apps."));
+        let mut apps = self.apps.apply(prepared, other_rules);
         self.apps.reload_plans(&config, &mut apps).await;
         let live = |path: &String| path.starts_with("apps.") || self.is_live(path);
         let restart: Vec<String> =

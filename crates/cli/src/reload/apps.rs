@@ -110,13 +110,23 @@ impl Apps {
         Ok(Prepared { differences, fresh, config: new.apps.clone() })
     }
 
-    /// Makes the apps that were prepared the listed ones, in one step and at once: options apply from the next request on. An app with another
-    /// connection takes the place of the old one by [`Apps::swap`].
-    pub(super) fn apply(&mut self, prepared: Prepared) -> Differences {
+    /// Makes the apps that were prepared the listed ones, in one step and at once: options apply from the next request on. An app of which nothing but the
+    /// connection is another takes the place of the old one by [`Apps::swap`]. Where its options differ as well, or the rules for all apps
+    /// (`other_rules`), the old app goes at once: it would be offered as neither configuration says.
+    pub(super) fn apply(&mut self, prepared: Prepared, other_rules: bool) -> Differences {
         let Prepared { differences, fresh, config } = prepared;
-        if differences.any() || !self.config.keys().eq(config.keys()) {
+        if differences.any() || other_rules || !self.config.keys().eq(config.keys()) {
             self.fresh.retain(|id, _| config.contains_key(id));
-            self.fresh.extend(fresh);
+            for (id, mut fresh) in fresh {
+                // One that changes again and again waits no longer for that.
+                let before = self.fresh.get(&id).map_or(fresh.until, |before| before.until);
+                fresh.until = fresh.until.min(before);
+                self.fresh.insert(id, fresh);
+            }
+            for (id, fresh) in &mut self.fresh {
+                let options = |apps: &IndexMap<String, AppConfig>| apps.get(id).map(AppConfig::options);
+                fresh.is_due |= other_rules || options(&self.config) != options(&config);
+            }
             self.config = config;
             self.list();
         }
@@ -153,7 +163,7 @@ impl Apps {
     /// Lists an app that is [`Apps::ready`] in the place of the one that it was started beside, which shuts down once its last call is answered.
     pub(super) fn swap(&mut self, id: &str) {
         if let Some(fresh) = self.fresh.get_mut(id) {
-            fresh.is_ready = true;
+            fresh.is_due = true;
         }
         self.list();
         self.fresh.shift_remove(id);
@@ -166,7 +176,7 @@ impl Apps {
         let apps = self.config.iter().filter_map(|(id, config)| {
             let listed = snapshot.app(id).map(|entry| entry.app.clone());
             let app = match self.fresh.get_mut(id) {
-                Some(fresh) if fresh.is_ready || listed.is_none() => Some(fresh.list()),
+                Some(fresh) if fresh.is_due || listed.is_none() => Some(fresh.list()),
                 _ => listed,
             };
             app.map(|app| (id.clone(), app, config.options()))
@@ -212,14 +222,15 @@ struct Fresh {
     app: Arc<dyn App>,
     /// The end of the wait for it.
     until: Instant,
-    is_ready: bool,
+    /// It takes its place now.
+    is_due: bool,
     is_listed: bool,
     ending: TaskTracker,
 }
 
 impl Fresh {
     fn new(app: Arc<dyn App>, ending: TaskTracker) -> Self {
-        Self { app, until: Instant::now() + READY, is_ready: false, is_listed: false, ending }
+        Self { app, until: Instant::now() + READY, is_due: false, is_listed: false, ending }
     }
 
     /// The app, which the registry has from now on.

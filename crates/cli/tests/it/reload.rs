@@ -141,6 +141,22 @@ async fn an_app_that_does_not_answer_holds_back_nothing_else_of_a_reload_and_no_
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn the_old_server_of_an_app_is_not_offered_with_its_new_settings() {
+    let silent = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}/mcp", silent.local_addr().unwrap());
+    let disabled = "tools: { users_delete: { disabled: true } }";
+    let served = Served::start(&format!("{DIRECT}apps:\n  crm: {{ builtin: crm, {disabled} }}\n"), &[]);
+    let client = served.client().await;
+    served.replace(&format!("{DIRECT}apps:\n  crm: {{ url: '{url}', {disabled} }}\n"));
+    served.says("the apps [crm] take their places when they are up");
+    let tools = client.tools().await;
+    assert!(has(&tools, "crm") && !tools.iter().any(|tool| tool == "crm:users_delete"), "{tools:?}");
+    served.replace(&format!("{DIRECT}apps:\n  crm: {{ url: '{url}' }}\n"));
+    served.says("the apps [crm] take their places when they are up");
+    assert!(!has(&client.tools().await, "crm"));
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_bad_file_changes_nothing_and_every_finding_is_told() {
     let good = format!("{DIRECT}apps:\n  crm: {{ builtin: crm }}\n");
     let served = Served::start(&good, &[]);
