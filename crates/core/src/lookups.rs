@@ -12,9 +12,11 @@ use tokio::{sync::Semaphore, task::spawn_blocking};
 use crate::OwnPlaces;
 
 /// Lookups at once.
-const MOST: usize = 64;
-/// Those of names that end with the same two labels.
-const MOST_OF_ONE: usize = 8;
+const MOST: usize = 256;
+/// Those of names of one domain.
+const MOST_OF_ONE: usize = 4;
+/// Length of the second-level names below which countries register domains, such as `co.uk`.
+const LONGEST_OF_COUNTRY: usize = 3;
 
 /// Looks names up, so many at a time. More wait.
 #[derive(Debug)]
@@ -55,10 +57,13 @@ impl Lookups {
     }
 }
 
-/// The last two labels of a name.
+/// The domain of a name: its last two labels, or three below names such as `co.uk`.
 fn domain(name: &str) -> String {
     let name = name.trim_end_matches('.');
-    let start = name.rmatch_indices('.').nth(1).map_or(0, |(at, _)| at + 1);
+    let mut labels = name.rsplit('.');
+    let (top, second) = (labels.next().unwrap_or_default(), labels.next().unwrap_or_default());
+    let is_of_country = top.len() == 2 && second.len() <= LONGEST_OF_COUNTRY;
+    let start = name.rmatch_indices('.').nth(if is_of_country { 2 } else { 1 }).map_or(0, |(at, _)| at + 1);
     name[start..].to_ascii_lowercase()
 }
 
@@ -71,11 +76,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_domain_of_a_name_is_its_last_two_labels() {
+    fn the_domain_of_a_name_is_what_somebody_registers() {
         for (name, expected) in [
             ("a.b.Example.com", "example.com"),
             ("example.com.", "example.com"),
             ("localhost", "localhost"),
+            ("a.b.shop.co.uk", "shop.co.uk"),
+            ("co.uk", "co.uk"),
+            ("a.example.de", "example.de"),
             ("", ""),
         ] {
             assert_eq!(domain(name), expected);
