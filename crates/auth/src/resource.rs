@@ -266,8 +266,8 @@ impl Authenticator for ResourceServer {
         })
     }
 
-    /// Resolves once the token of `parts` would be refused: at its expiry, and within a second of a revocation that this instance receives.
-    /// A store that does not answer ends nothing. Never resolves for callers without a token.
+    /// Resolves once the token of `parts` would be refused: at its expiry, and within a second of a revocation that this instance receives; and once it
+    /// has other scopes. A store that does not answer ends nothing. Never resolves for callers without a token.
     fn until_ended(&self, parts: &Parts) -> BoxFuture<'static, ()> {
         let token = match credentials(parts) {
             Some(Credentials::Bearer(token) | Credentials::Dpop(token)) => SecretString::from(token),
@@ -281,13 +281,20 @@ impl Authenticator for ResourceServer {
             TokenIssuer::External(_) => RECHECK,
         };
         Box::pin(async move {
+            let verify = || this.verify(token.expose_secret(), None, endpoint.as_deref());
+            let mut scopes = verify().await.ok().map(|began| began.principal.scopes);
             loop {
                 tokio::time::sleep(interval).await;
-                if matches!(
-                    this.verify(token.expose_secret(), None, endpoint.as_deref()).await,
-                    Err(AuthError::Token(_))
-                ) {
-                    return;
+                match verify().await {
+                    Err(AuthError::Token(_)) => return,
+                    Err(_) => {}
+                    Ok(now)
+                        if *scopes.get_or_insert_with(|| now.principal.scopes.clone())
+                            != now.principal.scopes =>
+                    {
+                        return;
+                    }
+                    Ok(_) => {}
                 }
             }
         })

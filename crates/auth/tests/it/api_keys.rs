@@ -2,6 +2,7 @@
 
 use std::{sync::Arc, time::Duration};
 
+use futures::FutureExt as _;
 use gatewright_auth::{
     ApiKeyError, AuthConfig, Clock as _, Deployment, ManualClock, ResourceServer, RevokedApiKey,
     SystemEntropy, Transparent,
@@ -137,6 +138,18 @@ async fn a_revoked_key_is_refused_at_once_at_every_instance_and_its_streams_end(
     let last = heard.last().unwrap();
     assert_eq!((last.actor.as_deref(), last.client.as_deref()), (Some("key:ci"), Some("key:ci")));
     assert!(!format!("{heard:?}").contains(&key));
+}
+
+#[tokio::test]
+async fn a_key_whose_scopes_change_goes_on_and_its_streams_end() {
+    let (key, ci) = configured("ci", &["read", "write"], None);
+    let site = Site::with(json!({"apiKeys": [entry(&ci)]})).await;
+    let guard = site.resource_server();
+    let mut ended = guard.until_ended(&parts(&[("x-api-key", &key)]));
+    assert!((&mut ended).now_or_never().is_none());
+    guard.replace_api_keys(&[ApiKeyConfig { scopes: names(&["read"]), ..ci }]);
+    assert_eq!(status(&guard, &key).await, 200);
+    tokio::time::timeout(Duration::from_secs(60), ended).await.expect("the stream ends");
 }
 
 #[tokio::test]
