@@ -84,6 +84,11 @@ impl InFlight {
         self.ids().is_empty()
     }
 
+    /// The requests that are not answered.
+    pub(crate) fn open(&self) -> Vec<RequestId> {
+        self.ids().keys().cloned().collect()
+    }
+
     /// Forgets a request.
     pub(crate) fn forget(&self, id: &RequestId) {
         self.ids().remove(id);

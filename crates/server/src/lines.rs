@@ -182,10 +182,13 @@ where
                     continue;
                 }
             };
-            if let Err(why) = message_limit::check_ids(line) {
-                self.owe(ErrorCode::INVALID_REQUEST.0, &format!("Invalid Request: {why}"));
-                continue;
-            }
+            let bytes = match message_limit::check_ids(line) {
+                Ok(copies) => bytes.saturating_add(copies),
+                Err(why) => {
+                    self.owe(ErrorCode::INVALID_REQUEST.0, &format!("Invalid Request: {why}"));
+                    continue;
+                }
+            };
             match serde_json::from_slice(line) {
                 Ok(mut message) => {
                     if self.hold(&mut message, bytes).is_err() {

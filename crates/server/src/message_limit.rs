@@ -15,6 +15,8 @@ use crate::batch;
 const MOST_BESIDES_ARGUMENTS: usize = 10_000;
 /// Bytes of `_meta` of a `subscriptions/listen`, which is kept as long as its stream, at most.
 const MOST_META: usize = 16 * 1024;
+/// Copies of the `_meta` of a request: in its context, and in those of what it makes the gateway do.
+const COPIES_OF_META: u64 = 2;
 /// Bytes of the longest body for each key or value that a body may have.
 const BYTES_PER_VALUE: usize = 16;
 /// Bytes of an id or a progress token, at most: they are kept as long as their request, and repeated in what answers it.
@@ -58,7 +60,8 @@ pub(crate) fn check(body: &[u8], most_bytes: usize) -> Result<u64, OverLimit> {
         Unreadable::TooMany => OverLimit::Body(most),
         why => OverLimit::Unreadable(why),
     })?;
-    check_ids(body).map_err(OverLimit::Id)?;
+    let copies = check_ids(body).map_err(OverLimit::Id)?;
+    let bytes = measured.bytes.saturating_add(copies);
     if let Some(digits) = measured.rounded_integer {
         return Err(OverLimit::Integer(digits));
     }
@@ -71,36 +74,37 @@ pub(crate) fn check(body: &[u8], most_bytes: usize) -> Result<u64, OverLimit> {
     };
     let count = measured.values;
     if count <= MOST_BESIDES_ARGUMENTS {
-        return Ok(measured.bytes);
+        return Ok(bytes);
     }
     if !batch::is_batch(body) {
-        return has_few(body, count).map(|()| measured.bytes);
+        return has_few(body, count).map(|()| bytes);
     }
     let messages = batch::messages(body).map_err(|_| OverLimit::Message(MOST_BESIDES_ARGUMENTS))?;
     messages
         .into_iter()
         .map(|message| message.get().as_bytes())
         .try_for_each(|message| has_few(message, count_values(message, most).unwrap_or(count)))?;
-    Ok(measured.bytes)
+    Ok(bytes)
 }
 
-/// Checks the ids and progress tokens of the messages in a body or a line. What is not JSON is refused by those who read it.
+/// Checks the ids and progress tokens of the messages in a body or a line. What is not JSON is refused by those who read it. Returns the bytes that
+/// copies of their `_meta` take in memory, while their requests are worked on.
 ///
 /// # Errors
 /// One is longer than [`MOST_ID`], or cannot be found because there are two.
-pub(crate) fn check_ids(body: &[u8]) -> Result<(), TooLongId> {
+pub(crate) fn check_ids(body: &[u8]) -> Result<u64, TooLongId> {
     if body.len() <= MOST_ID {
-        return Ok(());
+        return Ok(0);
     }
     if !batch::is_batch(body) {
         return check_ids_of(body);
     }
     // What cannot be taken apart is not served.
     let messages = batch::messages(body).unwrap_or_default();
-    messages.into_iter().try_for_each(|message| check_ids_of(message.get().as_bytes()))
+    messages.into_iter().map(|message| check_ids_of(message.get().as_bytes())).sum()
 }
 
-fn check_ids_of(message: &[u8]) -> Result<(), TooLongId> {
+fn check_ids_of(message: &[u8]) -> Result<u64, TooLongId> {
     #[derive(Default, Deserialize)]
     struct Message<'m> {
         #[serde(borrow)]
@@ -128,7 +132,8 @@ fn check_ids_of(message: &[u8]) -> Result<(), TooLongId> {
             return Err(TooLongId(name));
         }
     }
-    Ok(())
+    let of_meta = meta.and_then(|meta| measure(meta.get().as_bytes(), usize::MAX).ok());
+    Ok(of_meta.map_or(0, |measured| measured.bytes.saturating_mul(COPIES_OF_META)))
 }
 
 fn of_value<'m, T: Deserialize<'m> + Default>(

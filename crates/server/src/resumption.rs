@@ -62,13 +62,17 @@ impl Work {
 
     async fn cancel(&self) {
         let Some(sessions) = self.sessions.upgrade() else { return };
-        let why = "its client closed the connection".to_owned();
-        let params = CancelledNotificationParam::new(Some(self.request.clone()), Some(why));
-        let message = ClientJsonRpcMessage::notification(CancelledNotification::new(params).into());
+        let message = cancellation(self.request.clone(), "its client closed the connection");
         let _ = self.in_flight.receive(&message, None);
         // A session that has ended has no requests.
         let _ = sessions.accept_message(&self.session.1, message).await;
     }
+}
+
+/// The notification that cancels `request`.
+pub(crate) fn cancellation(request: RequestId, why: &str) -> ClientJsonRpcMessage {
+    let params = CancelledNotificationParam::new(Some(request), Some(why.to_owned()));
+    ClientJsonRpcMessage::notification(CancelledNotification::new(params).into())
 }
 
 /// Returns `true` if `message` answers `request`.

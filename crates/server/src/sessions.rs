@@ -31,7 +31,7 @@ use crate::{
     cluster::{Cluster, own_id},
     in_flight::{InFlight, Tracked},
     kept_messages::{self, KeptMessages},
-    resumption::{Events, RETRY, Resumptions, Work, answers},
+    resumption::{Events, RETRY, Resumptions, Work, answers, cancellation},
     session_room::{SessionPlace, SessionRoom},
 };
 
@@ -326,6 +326,11 @@ impl SessionManager for OwnedSessions {
     async fn close_session(&self, id: &SessionId) -> Result<(), SessionsError> {
         if CALLER.try_with(|caller| !self.belongs(id, &caller.owner)).unwrap_or(false) {
             return Err(SessionsError::NoOwner);
+        }
+        let open = self.known().get(id).map(|known| known.in_flight.open()).unwrap_or_default();
+        for request in open {
+            // Nobody can get its answer any more.
+            let _ = self.accept_message(id, cancellation(request, "its session has ended")).await;
         }
         self.known().remove(id);
         self.resumptions.forget(id);

@@ -55,3 +55,15 @@ async fn another_session_cannot_cancel_a_request() {
     let answered = answer(waiting).await;
     assert_eq!(answered["result"]["content"][0]["text"], "done", "{answered}");
 }
+
+#[tokio::test]
+async fn the_requests_of_a_session_that_is_deleted_end() {
+    let rig = start(json!({})).await;
+    let session = rig.open("x").await;
+    let call = json!({"name": "app:wait", "arguments": {}});
+    let _waiting = rig.in_session(&session, "tools/call", call).send().await.unwrap();
+    rig.tools.started.notified().await;
+    let deleted = rig.http.delete(&rig.url).header("mcp-session-id", &session).send().await.unwrap();
+    assert_eq!(deleted.status(), 204);
+    tokio::time::timeout(PATIENCE, rig.tools.ended.notified()).await.expect("the call ends");
+}
