@@ -203,8 +203,8 @@ impl WorkerPool {
 
     /// Runs a script. Every failure is reported in [`Outcome::result`].
     ///
-    /// Host calls run inside this future. Dropping it, or cancelling `cancel`, ends the run at once: open calls are dropped and
-    /// the worker is killed and replaced.
+    /// Host calls run inside this future. Dropping it, or cancelling `cancel`, ends the run at once: open calls are dropped, and the script is told to
+    /// end. A worker whose script takes more than 100 ms for that is killed and replaced.
     pub fn run(
         &self,
         request: RunRequest,
