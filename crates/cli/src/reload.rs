@@ -51,13 +51,13 @@ pub struct Reloader {
     status: latest::Sender<Status>,
     /// The configuration in force.
     config: latest::Sender<Arc<Config>>,
-    /// What changed since the last report, while apps start.
+    /// Changes since the last report, while apps start.
     unreported: Option<Changes>,
     /// The same for people.
     shown: latest::Sender<Arc<Shown>>,
 }
 
-/// What updates changed.
+/// Changes that were applied and not reported.
 struct Changes {
     why: &'static str,
     apps: Differences,

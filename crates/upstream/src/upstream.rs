@@ -23,7 +23,7 @@ use crate::{
 /// Lists of the connections of one app that are read at a time: each takes many times its text until it is counted.
 const MOST_READ: usize = 4;
 
-/// What all connections of one app share.
+/// Places, room and turns that all connections of one app share.
 #[derive(Debug, Clone)]
 pub(crate) struct SharedByConnections {
     own_places: Arc<CallerPlaces>,
