@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use gatewright_agentscript::{Adapter as PoolAdapter, Limits, PoolConfig, Preset};
-use gatewright_core::InvalidField;
+use gatewright_core::{FreeMemory, InvalidField};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -145,7 +145,8 @@ pub struct WorkerConfig {
     pub require_sandbox: bool,
     /// Workers ready from the start: 1 to 256. Default: the number of cores, or `maxWorkers` when that is less.
     pub workers: Option<usize>,
-    /// Workers at most: `workers` to 256. Default: eight per core, but at least 16 and at most 256; `workers` when only that is set. A
+    /// Workers at most: `workers` to 256. Default: eight per core, but at least 16 and at most 256, and not more than one for each 128 MiB of
+    /// the container's or machine's memory, or four; `workers` when only that is set. A
     /// worker is held while its script waits for tools; beyond `workers`, one is started when a script would have to wait, and
     /// ends when no script needed it for a minute. Saved plans that scripts wait for may get up to three more, and below four, plans in the
     /// background up to two.
@@ -189,10 +190,11 @@ impl WorkerConfig {
         if let Some(workers) = self.workers {
             config = config.workers(workers);
         }
-        if let Some(most) = self.max_workers {
-            config = config.max_workers(most);
+        match (self.max_workers, self.workers, FreeMemory::of_system().total()) {
+            (Some(most), ..) => config.max_workers(most),
+            (None, None, Some(memory)) => config.fit_memory(memory),
+            _ => config,
         }
-        config
     }
 }
 

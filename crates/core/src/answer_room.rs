@@ -4,6 +4,8 @@ use std::{fmt, sync::Arc};
 
 use rmcp::{RoleServer, service::RequestContext};
 
+use crate::FreeMemory;
+
 /// Room for what is reserved, until it is dropped.
 pub type Reserved = Box<dyn Send + Sync>;
 
@@ -27,10 +29,17 @@ impl AnswerRoom {
     /// Takes `bytes`.
     ///
     /// # Errors
-    /// There is no room for them.
+    /// There is no room for them, or the machine or container has not as much memory left.
     pub fn reserve(&self, bytes: u64) -> Result<Reserved, String> {
-        (self.0)(bytes)
+        if FreeMemory::of_system().try_take(bytes) { (self.0)(bytes) } else { Err(no_memory_left(bytes)) }
     }
+}
+
+fn no_memory_left(bytes: u64) -> String {
+    format!(
+        "the tool answered, and its answer was dropped: it would take {bytes} bytes of memory, and the machine or container of the gateway has \
+         not as much left. What was asked may have been done. Make fewer calls at a time, and ask for less at once"
+    )
 }
 
 impl fmt::Debug for AnswerRoom {

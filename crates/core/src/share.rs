@@ -10,7 +10,7 @@ use std::{
 };
 
 use crate::{
-    Principal,
+    FreeMemory, Principal,
     network::{CountedNetwork, Network, counted_networks},
 };
 
@@ -129,6 +129,8 @@ pub enum NoShare {
 pub struct Shares {
     most: usize,
     portion: Portion,
+    /// For bytes of memory: what the system has left bounds them, too.
+    memory: Option<&'static FreeMemory>,
     taken: Mutex<Taken>,
 }
 
@@ -149,7 +151,14 @@ pub struct Share {
 impl Shares {
     /// Room for `most` in all, and for `portion` of each caller.
     pub fn new(most: usize, portion: Portion) -> Arc<Self> {
-        Arc::new(Self { most, portion, taken: Mutex::default() })
+        Arc::new(Self { most, portion, memory: None, taken: Mutex::default() })
+    }
+
+    /// Room for `most` bytes of memory in all, and for `portion` of each caller. Where the machine or the container has less left, that is
+    /// what is free.
+    pub fn of_memory(most: usize, portion: Portion) -> Arc<Self> {
+        let memory = Some(FreeMemory::of_system());
+        Arc::new(Self { most, portion, memory, taken: Mutex::default() })
     }
 
     /// Takes `amount` for `claimant`. Whoever holds nothing needs room only.
@@ -189,7 +198,9 @@ impl Shares {
 
     fn add(&self, claimant: &Claimant, amount: usize, held: usize) -> Result<(), NoShare> {
         let mut taken = self.lock();
-        let free = self.most.saturating_sub(taken.all).checked_sub(amount).ok_or(NoShare::Room)?;
+        let left =
+            self.memory.map_or(usize::MAX, |memory| usize::try_from(memory.left()).unwrap_or(usize::MAX));
+        let free = self.most.saturating_sub(taken.all).min(left).checked_sub(amount).ok_or(NoShare::Room)?;
         if claimant.0.iter().any(|party| self.is_over(&taken, party, (amount, held), free)) {
             return Err(NoShare::Share);
         }
@@ -197,7 +208,23 @@ impl Shares {
             *taken.by.entry(party.clone()).or_default() += amount;
         }
         taken.all += amount;
+        if let Some(memory) = self.memory {
+            memory.take(amount as u64);
+        }
         Ok(())
+    }
+
+    fn give_back(&self, claimant: &Claimant, amount: usize) {
+        let mut taken = self.lock();
+        taken.all -= amount;
+        for (party, _) in &claimant.0 {
+            if let Some(own) = taken.by.get_mut(party) {
+                *own -= amount;
+                if *own == 0 {
+                    taken.by.remove(party);
+                }
+            }
+        }
     }
 
     fn lock(&self) -> MutexGuard<'_, Taken> {
@@ -207,6 +234,11 @@ impl Shares {
 }
 
 impl Share {
+    /// The amount that is held.
+    pub fn amount(&self) -> usize {
+        self.amount
+    }
+
     /// Whoever holds it.
     pub fn claimant(&self) -> &Claimant {
         &self.claimant
@@ -222,6 +254,13 @@ impl Share {
         Ok(())
     }
 
+    /// Gives back all but `amount`. A share that is smaller stays as it is.
+    pub fn shrink_to(&mut self, amount: usize) {
+        let less = self.amount.saturating_sub(amount);
+        self.of.give_back(&self.claimant, less);
+        self.amount -= less;
+    }
+
     /// Takes `more`, as if all of it was taken now: if the claimant holds nothing else, it needs room only.
     ///
     /// # Errors
@@ -235,16 +274,7 @@ impl Share {
 
 impl Drop for Share {
     fn drop(&mut self) {
-        let mut taken = self.of.lock();
-        taken.all -= self.amount;
-        for (party, _) in &self.claimant.0 {
-            if let Some(own) = taken.by.get_mut(party) {
-                *own -= self.amount;
-                if *own == 0 {
-                    taken.by.remove(party);
-                }
-            }
-        }
+        self.of.give_back(&self.claimant, self.amount);
     }
 }
 
@@ -377,5 +407,25 @@ mod tests {
         assert_eq!((first.grow(5), shares.taken()), (Ok(()), 15));
         drop(first);
         assert_eq!(shares.taken(), 0);
+    }
+
+    #[test]
+    fn what_the_system_has_left_is_free_where_that_is_less() {
+        let root = tempfile::tempdir().unwrap();
+        std::fs::create_dir(root.path().join("proc")).unwrap();
+        let available = |mib: u64| {
+            let text = format!("MemTotal: 0 kB\nMemAvailable: {} kB\n", mib << 10);
+            std::fs::write(root.path().join("proc/meminfo"), text).unwrap();
+            Box::leak(Box::new(FreeMemory::new(root.path())))
+        };
+        let shares = |mib: u64| {
+            let (portion, memory) = (Portion::AsMuchAsFree, Some(&*available(mib)));
+            Arc::new(Shares { most: 512 << 20, portion, memory, taken: Mutex::default() })
+        };
+        assert_eq!(shares(0).take(subject("ada"), 1).err(), Some(NoShare::Room));
+        let short = shares(10);
+        let _ada = short.take(subject("ada"), 4 << 20).unwrap();
+        assert_eq!(short.take(subject("ada"), 4 << 20).err(), Some(NoShare::Share));
+        assert!(short.take(subject("bob"), 4 << 20).is_ok());
     }
 }

@@ -171,7 +171,9 @@ pub(crate) fn no_memory_beside(why: NoShare) -> Response<Body> {
 /// The answer to a request that takes more memory than there is.
 pub(crate) fn no_room_in_memory(why: NoShare) -> Response<Body> {
     match why {
-        NoShare::Room => busy("requests take too much memory; `http.maxRequestMib` is the limit"),
+        NoShare::Room => busy(
+            "requests take too much memory; `http.maxRequestMib`, and what the machine or container has left, is the limit",
+        ),
         NoShare::Share => too_many(
             "this caller, or its network, has its share of the memory for requests; wait until one is answered, or send less at once: a caller \
              may have a quarter of what `http.maxRequestMib` leaves free",

@@ -27,7 +27,7 @@ impl RequestMemory {
     /// A budget of `mib` MiB.
     pub(crate) fn new(mib: usize) -> Self {
         let most = mib << 20;
-        Self { most, shares: Shares::new(most, Portion::QuarterOfFree) }
+        Self { most, shares: Shares::of_memory(most, Portion::QuarterOfFree) }
     }
 
     /// Bytes that are counted now.

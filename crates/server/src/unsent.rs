@@ -42,7 +42,7 @@ impl UnsentBudget {
     /// A budget of `mib` MiB.
     pub(crate) fn new(mib: usize) -> Arc<Self> {
         let most = mib << 20;
-        Arc::new(Self { most, shares: Shares::new(most, Portion::QuarterOfFree) })
+        Arc::new(Self { most, shares: Shares::of_memory(most, Portion::QuarterOfFree) })
     }
 
     /// Bytes that are counted now.

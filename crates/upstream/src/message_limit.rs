@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 
-use gatewright_core::{Unreadable, measure};
+use gatewright_core::{FreeMemory, Unreadable, measure};
 use rmcp::{
     ErrorData,
     model::{RequestId, ServerJsonRpcMessage},
@@ -58,18 +58,31 @@ impl MessageLimit {
     /// Checks that a message may be parsed. Takes room for the answer to a call until the call is over.
     ///
     /// # Errors
-    /// It has too many keys and values or one that is reserved, which is logged, or its call has no room for what they take.
+    /// It has too many keys and values or one that is reserved, or the system has no memory left for it, which is logged, or its call has no
+    /// room for what they take.
     pub(crate) fn check(&self, json: &[u8]) -> Result<(), ErrorData> {
         let is_short = json.len() <= SHORT;
         let most = if is_short || !has_method(json) { self.most_values() } else { LEAST_VALUES };
         let measured = measure(json, most).map_err(|why| self.unreadable(why, most))?;
-        if is_short || !self.calls.bound_answers() {
+        if is_short {
             return Ok(());
         }
-        let Some(id) = answered_id(json) else { return Ok(()) };
-        self.calls
-            .reserve(&id, measured.bytes + PARSING * measured.values as u64)
-            .map_err(|why| ErrorData::internal_error(why, Some(json!({"code": "UPSTREAM_TOO_LARGE"}))))
+        let bytes = measured.bytes + PARSING * measured.values as u64;
+        let answered = if self.calls.bound_answers() { answered_id(json) } else { None };
+        let room = match answered.and_then(|id| self.calls.reserve(&id, bytes)) {
+            Some(room) => room,
+            None if FreeMemory::of_system().try_take(bytes) => Ok(()),
+            None => {
+                if self.may_log() {
+                    tracing::warn!(app.id = %self.id, bytes, "a message of an app was skipped: not as much memory is left");
+                }
+                Err(format!(
+                    "a message of the app `{}` would take {bytes} bytes of memory, and not as much is left",
+                    self.id
+                ))
+            }
+        };
+        room.map_err(|why| ErrorData::internal_error(why, Some(json!({"code": "UPSTREAM_TOO_LARGE"}))))
     }
 
     /// The event, if its message may be parsed; else one with an error in place of an answer, or without a message. A result of several

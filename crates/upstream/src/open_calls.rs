@@ -249,16 +249,14 @@ impl OpenCalls {
         self.lock().all.iter().any(|call| call.answers.is_some())
     }
 
-    /// Takes room for the answer to request `id`, of `bytes` once it is parsed, until its call is over.
-    ///
-    /// # Errors
-    /// The call has no room for it.
-    pub(crate) fn reserve(&self, id: &RequestId, bytes: u64) -> Result<(), String> {
-        let Some(call) = self.lock().by_id.get(id).cloned() else { return Ok(()) };
-        let Some(room) = &call.answers else { return Ok(()) };
-        let reserved = room.reserve(bytes)?;
-        *call.reserved.lock().unwrap_or_else(PoisonError::into_inner) = Some(reserved);
-        Ok(())
+    /// Takes room for the answer to request `id`, of `bytes` once it is parsed, until its call is over: an error if the call has no room for
+    /// it. `None` if no call asked that has room of its own.
+    pub(crate) fn reserve(&self, id: &RequestId, bytes: u64) -> Option<Result<(), String>> {
+        let call = self.lock().by_id.get(id).cloned()?;
+        let reserved = call.answers.as_ref()?.reserve(bytes);
+        Some(reserved.map(|reserved| {
+            *call.reserved.lock().unwrap_or_else(PoisonError::into_inner) = Some(reserved);
+        }))
     }
 
     fn lock(&self) -> std::sync::MutexGuard<'_, Table> {

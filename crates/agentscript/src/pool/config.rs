@@ -25,6 +25,10 @@ pub struct WorkerCommand {
 
 /// Most workers by default.
 const MOST_WORKERS: usize = 256;
+/// Bytes of memory for each worker by default: for what its script keeps in it and in the host, and as much for everything else.
+const BYTES_PER_WORKER: u64 = 128 << 20;
+/// Workers by default where memory is short.
+const LEAST_MAX_WORKERS: usize = 4;
 
 /// Settings of a [`WorkerPool`](super::WorkerPool).
 #[derive(Debug, Clone)]
@@ -95,6 +99,14 @@ impl PoolConfig {
         self.max_workers = workers.max(1);
         self.workers = self.workers.min(self.max_workers);
         self
+    }
+
+    /// Lowers [`PoolConfig::max_workers`] to one for each 128 MiB of `memory`, in bytes, but not below four: a script may take 64 MiB.
+    #[must_use]
+    pub fn fit_memory(self, memory: u64) -> Self {
+        let fitting = usize::try_from(memory / BYTES_PER_WORKER).unwrap_or(usize::MAX).max(LEAST_MAX_WORKERS);
+        let most = self.max_workers.min(fitting);
+        self.max_workers(most)
     }
 
     /// Runs that may be without a worker while their calls are under way ([`RunRequest::park_after`](super::RunRequest::park_after)); others keep
@@ -175,5 +187,22 @@ impl PoolConfig {
     pub fn command(mut self, command: WorkerCommand) -> Self {
         self.command = Some(command);
         self
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_small_machine_has_fewer_workers() {
+        let fitting = |mib: u64| PoolConfig::default().workers(2).max_workers(16).fit_memory(mib << 20);
+        for (mib, most) in [(64, 4), (512, 4), (1024, 8), (2048, 16), (65_536, 16)] {
+            let config = fitting(mib);
+            assert_eq!((config.workers, config.max_workers), (2, most), "{mib} MiB");
+        }
+        let many = PoolConfig::default().workers(8).fit_memory(1 << 30);
+        assert_eq!((many.workers, many.max_workers), (8, 8));
+        assert_eq!(PoolConfig::default().workers(8).fit_memory(1 << 29).workers, 4);
     }
 }

@@ -14,7 +14,7 @@ const KEPT: usize = 16;
 
 /// The budget of all callers.
 pub(super) fn budget() -> Arc<Shares> {
-    Shares::new(MOST_BYTES, Portion::QuarterOfFree)
+    Shares::of_memory(MOST_BYTES, Portion::QuarterOfFree)
 }
 
 /// The part of the budget that a caller may have.

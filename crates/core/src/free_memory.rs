@@ -1,0 +1,249 @@
+//! Memory that is left for this process: of its container, or of the machine.
+//!
+//! Budgets in bytes are the same on every machine, and what a kind of data takes may be counted wrong. What the kernel says is left is
+//! true for all of it: a gateway that is short of memory refuses large messages instead of being killed.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    sync::{LazyLock, Mutex, PoisonError},
+    time::{Duration, Instant},
+};
+
+/// The kernel is asked again after this time.
+const SAMPLE_AGE: Duration = Duration::from_millis(20);
+/// Of a container's memory, one part of so many stays free, for workers and for what is not counted.
+const CONTAINER_RESERVE: u64 = 4;
+/// Bytes of it, at most.
+const MOST_CONTAINER_RESERVE: u64 = 512 << 20;
+/// Of the machine's memory, one part of so many stays free.
+const MACHINE_RESERVE: u64 = 32;
+/// Bytes of it, at most.
+const MOST_MACHINE_RESERVE: u64 = 128 << 20;
+
+static OF_SYSTEM: LazyLock<FreeMemory> = LazyLock::new(|| FreeMemory::new(Path::new("/")));
+
+/// Memory of which a process is told by the kernel.
+#[derive(Debug)]
+pub struct FreeMemory {
+    meminfo: PathBuf,
+    /// The control groups around the process that have a limit, and those that may get one.
+    groups: Vec<ControlGroup>,
+    sample: Mutex<Option<Sample>>,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Sample {
+    at: Instant,
+    /// What was left then, less what was taken since.
+    left: u64,
+}
+
+impl FreeMemory {
+    /// That of this process.
+    pub fn of_system() -> &'static Self {
+        &OF_SYSTEM
+    }
+
+    pub(crate) fn new(root: &Path) -> Self {
+        Self { meminfo: root.join("proc/meminfo"), groups: control_groups(root), sample: Mutex::default() }
+    }
+
+    /// Bytes that may be taken now; `u64::MAX` where the kernel does not say.
+    pub fn left(&self) -> u64 {
+        self.sampled().left
+    }
+
+    /// Counts `bytes` as taken until the kernel is asked again.
+    pub fn take(&self, bytes: u64) {
+        if let Some(sample) = &mut *self.sample.lock().unwrap_or_else(PoisonError::into_inner) {
+            sample.left = sample.left.saturating_sub(bytes);
+        }
+    }
+
+    /// Takes `bytes` if they are left.
+    pub fn try_take(&self, bytes: u64) -> bool {
+        let is_left = bytes <= self.left();
+        if is_left {
+            self.take(bytes);
+        }
+        is_left
+    }
+
+    /// Bytes that the container, or else the machine, has in all, if the kernel says.
+    pub fn total(&self) -> Option<u64> {
+        let machine = self.machine().map(|machine| machine.total);
+        self.groups.iter().filter_map(ControlGroup::limit).chain(machine).min()
+    }
+
+    fn sampled(&self) -> Sample {
+        let mut sample = self.sample.lock().unwrap_or_else(PoisonError::into_inner);
+        match *sample {
+            Some(sample) if sample.at.elapsed() < SAMPLE_AGE => sample,
+            _ => *sample.insert(Sample { at: Instant::now(), left: self.read() }),
+        }
+    }
+
+    fn read(&self) -> u64 {
+        let machine = self.machine().map(|Machine { total, available }| {
+            available.saturating_sub((total / MACHINE_RESERVE).min(MOST_MACHINE_RESERVE))
+        });
+        let groups = self.groups.iter().filter_map(|group| {
+            let limit = group.limit()?;
+            let reserve = (limit / CONTAINER_RESERVE).min(MOST_CONTAINER_RESERVE);
+            Some(limit.saturating_sub(group.used()?).saturating_sub(reserve))
+        });
+        groups.chain(machine).min().unwrap_or(u64::MAX)
+    }
+
+    fn machine(&self) -> Option<Machine> {
+        let text = fs::read_to_string(&self.meminfo).ok()?;
+        let bytes = |name: &str| Some(field(&text, name)? << 10);
+        Some(Machine { total: bytes("MemTotal:")?, available: bytes("MemAvailable:")? })
+    }
+}
+
+struct Machine {
+    total: u64,
+    available: u64,
+}
+
+/// The first number behind `name`, which begins a line.
+fn field(text: &str, name: &str) -> Option<u64> {
+    let line = text.lines().find_map(|line| line.strip_prefix(name))?;
+    line.split_ascii_whitespace().next()?.parse().ok()
+}
+
+/// A control group, of version 1 or 2.
+#[derive(Debug)]
+struct ControlGroup {
+    limit: PathBuf,
+    used: PathBuf,
+    stat: PathBuf,
+    /// The name in `stat` of file pages that nobody used for a while.
+    inactive: &'static str,
+}
+
+impl ControlGroup {
+    /// `None` without a limit. Version 1 has a number beyond all memory then.
+    fn limit(&self) -> Option<u64> {
+        let text = fs::read_to_string(&self.limit).ok()?;
+        text.trim().parse().ok().filter(|bytes| *bytes < 1 << 60)
+    }
+
+    /// Its working set: what it uses, without file pages that the kernel can take back.
+    fn used(&self) -> Option<u64> {
+        let used: u64 = fs::read_to_string(&self.used).ok()?.trim().parse().ok()?;
+        let stat = fs::read_to_string(&self.stat).ok()?;
+        Some(used.saturating_sub(field(&stat, self.inactive).unwrap_or_default()))
+    }
+}
+
+/// The control groups of this process for memory, and those around them. In a container, the path may be that of the machine: what exists
+/// of it counts, and the root of the container.
+fn control_groups(root: &Path) -> Vec<ControlGroup> {
+    let of_process = fs::read_to_string(root.join("proc/self/cgroup")).unwrap_or_default();
+    let groups = of_process.lines().filter_map(|line| {
+        let mut parts = line.splitn(3, ':').skip(1);
+        let (controllers, path) = (parts.next()?, parts.next()?);
+        let (mount, names) = match controllers {
+            "" => ("sys/fs/cgroup", ["memory.max", "memory.current", "inactive_file "]),
+            _ if controllers.split(',').any(|controller| controller == "memory") => (
+                "sys/fs/cgroup/memory",
+                ["memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file "],
+            ),
+            _ => return None,
+        };
+        Some((root.join(mount), path, names))
+    });
+    let around = |(mount, path, [limit, used, inactive]): (PathBuf, &str, [&'static str; 3])| {
+        let folders = Path::new(path.trim_start_matches('/')).ancestors().map(|below| mount.join(below));
+        let found = folders.filter(|folder| folder.join(limit).exists()).map(|folder| ControlGroup {
+            limit: folder.join(limit),
+            used: folder.join(used),
+            stat: folder.join("memory.stat"),
+            inactive,
+        });
+        found.collect::<Vec<_>>()
+    };
+    groups.flat_map(around).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MIB: u64 = 1 << 20;
+
+    /// A root folder with these files.
+    fn root(files: &[(&str, &str)]) -> tempfile::TempDir {
+        let root = tempfile::tempdir().unwrap();
+        for (path, text) in files {
+            let path = root.path().join(path);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, text).unwrap();
+        }
+        root
+    }
+
+    fn read(files: &[(&str, &str)]) -> (u64, Option<u64>) {
+        let root = root(files);
+        let memory = FreeMemory::new(root.path());
+        (memory.left(), memory.total())
+    }
+
+    const MACHINE: (&str, &str) =
+        ("proc/meminfo", "MemTotal:       16777216 kB\nMemFree:  1 kB\nMemAvailable:    8388608 kB\n");
+
+    #[test]
+    fn what_is_left_is_that_of_the_machine_or_of_the_narrowest_container_less_a_reserve() {
+        assert_eq!(read(&[]), (u64::MAX, None), "a system that does not say");
+        assert_eq!(read(&[MACHINE]), ((8192 - 128) * MIB, Some(16384 * MIB)));
+        let v2 = [
+            MACHINE,
+            ("proc/self/cgroup", "0::/pod/gateway\n"),
+            ("sys/fs/cgroup/pod/memory.max", "1073741824\n"),
+            ("sys/fs/cgroup/pod/memory.current", "524288000\n"),
+            ("sys/fs/cgroup/pod/memory.stat", "anon 1\nfile 2\ninactive_file 104857600\n"),
+            ("sys/fs/cgroup/pod/gateway/memory.max", "max\n"),
+            ("sys/fs/cgroup/pod/gateway/memory.current", "1\n"),
+            ("sys/fs/cgroup/pod/gateway/memory.stat", "inactive_file 0\n"),
+        ];
+        assert_eq!(read(&v2), ((1024 - 400 - 256) * MIB, Some(1024 * MIB)));
+        let of_container = [
+            MACHINE,
+            ("proc/self/cgroup", "12:memory,cpu:/docker/abc\n0::/docker/abc\n"),
+            ("sys/fs/cgroup/memory/memory.limit_in_bytes", "268435456"),
+            ("sys/fs/cgroup/memory/memory.usage_in_bytes", "104857600"),
+            ("sys/fs/cgroup/memory/memory.stat", "inactive_file 7\ntotal_inactive_file 52428800\n"),
+        ];
+        assert_eq!(read(&of_container), ((256 - 50 - 64) * MIB, Some(256 * MIB)));
+        let unlimited = [
+            MACHINE,
+            ("proc/self/cgroup", "12:memory:/\n"),
+            ("sys/fs/cgroup/memory/memory.limit_in_bytes", "9223372036854771712"),
+        ];
+        assert_eq!(read(&unlimited), read(&[MACHINE]));
+    }
+
+    #[test]
+    fn what_is_taken_counts_until_the_kernel_is_asked_again() {
+        let root = root(&[MACHINE]);
+        let memory = FreeMemory::new(root.path());
+        let all = memory.left();
+        assert!(memory.try_take(all - 10));
+        // Less than the age of a sample ago, or else all is left again.
+        assert!(memory.left() == 10 || memory.left() == all);
+        memory.sample.lock().unwrap().as_mut().unwrap().at = Instant::now() + Duration::from_secs(60);
+        memory.take(u64::MAX);
+        assert!(!memory.try_take(1));
+        memory.sample.lock().unwrap().as_mut().unwrap().at = Instant::now() - SAMPLE_AGE;
+        assert_eq!(memory.left(), all);
+    }
+
+    #[test]
+    fn this_system_says_what_is_left() {
+        let memory = FreeMemory::of_system();
+        assert!(!cfg!(target_os = "linux") || memory.left() < memory.total().unwrap());
+    }
+}
