@@ -230,6 +230,7 @@ pub(crate) fn refused(denied: Denied, unknown: impl FnOnce() -> ErrorData) -> Er
     match denied {
         Denied::Unknown => unknown(),
         Denied::Policies => Forbidden::NotPermitted.into(),
+        Denied::Ended => Forbidden::Ended.into(),
         Denied::Scopes(missing) => {
             let message = format!("this needs the scope {}", missing.join(" "));
             let data = json!({"code": codes::ACCESS_DENIED, "requiredScopes": missing});

@@ -194,6 +194,9 @@ impl Invoker {
             Err(Denied::Policies) => {
                 Err(InvokeError::Forbidden { name: clipped(name).to_owned(), why: Forbidden::NotPermitted })
             }
+            Err(Denied::Ended) => {
+                Err(InvokeError::Forbidden { name: clipped(name).to_owned(), why: Forbidden::Ended })
+            }
             Err(Denied::Scopes(missing)) => {
                 Err(InvokeError::MissingScopes { name: clipped(name).to_owned(), missing })
             }

@@ -67,7 +67,7 @@ mod unavailable;
 
 pub use access::{
     AccessMode, Audience, CallContext, Caller, Completion, Denied, Endpoint, EndpointAudience,
-    EndpointConfig, EndpointName, Endpoints, Listed, MAIN_ENDPOINT, OwnPaths, Permit, Permitted,
+    EndpointConfig, EndpointName, Endpoints, KnownSince, Listed, MAIN_ENDPOINT, OwnPaths, Permit, Permitted,
     PermittedTool, PromptItem, RecordSealer, ResourceItem, Roots, ScopeRule, SealKey, SessionRef, TaskItem,
     UriPattern, View, WholeApp, check_endpoint_name, fits_tool,
 };

@@ -2,13 +2,17 @@
 //!
 //! Host is checked for the whole server, in `edge`.
 
-use std::{net::IpAddr, sync::Arc, time::Duration};
+use std::{
+    net::IpAddr,
+    sync::Arc,
+    time::{Duration, Instant},
+};
 
 use axum::body::Body;
 use futures::future::BoxFuture;
 use gatewright_core::{
-    AccessMode, Authenticator, Caller, CallerAddress, Claimant, EndpointName, Era, Gateway, Network, Portion,
-    Principal, Scopes, Share, Shares, WorkTerms, off_thread,
+    AccessMode, Authenticator, Caller, CallerAddress, Claimant, EndpointName, Era, Gateway, KnownSince,
+    Network, Portion, Principal, Scopes, Share, Shares, WorkTerms, off_thread,
 };
 use http::{HeaderMap, HeaderValue, Method, Request, Response, Uri, header, request::Parts};
 use http_body::Body as _;
@@ -102,6 +106,7 @@ impl RequestGate {
         if let Some(mode) = mode::asked(parts).map_err(refusal::bad_mode)? {
             parts.extensions.insert(mode);
         }
+        parts.extensions.insert(KnownSince(Instant::now()));
         let principal = match &self.authenticator {
             None => Principal::local(),
             Some(authenticator) => match authenticator.authenticate(parts).await {
@@ -260,6 +265,7 @@ impl RequestGate {
             && principal.scopes != Scopes::All
         {
             let caller = Caller::new(principal.clone())
+                .known_since(parts.extensions.get::<KnownSince>().copied())
                 .in_mode(parts.extensions.get::<AccessMode>().copied())
                 .claiming(parts.extensions.get::<Arc<Claimant>>().cloned());
             let missing = self.gateway.missing_scopes(caller, message.text().clone()).await;

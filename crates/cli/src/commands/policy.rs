@@ -174,7 +174,7 @@ async fn decide(
                 explanation: None,
             });
         }
-        Err(Denied::Unknown | Denied::Policies) => return Err(unknown(case, &view).into()),
+        Err(Denied::Unknown | Denied::Policies | Denied::Ended) => return Err(unknown(case, &view).into()),
     };
     if let Found::Tool(tool) = &found
         && let Some(problem) = tool.input_problems(&Value::Object(arguments.clone()), 1).first()

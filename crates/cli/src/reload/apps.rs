@@ -115,6 +115,9 @@ impl Apps {
     /// (`other_rules`), the old app goes at once: it would be offered as neither configuration says.
     pub(super) fn apply(&mut self, prepared: Prepared, other_rules: bool) -> Differences {
         let Prepared { differences, fresh, config } = prepared;
+        if other_rules {
+            self.gateway.registry().renew_callers();
+        }
         if differences.any() || other_rules || !self.config.keys().eq(config.keys()) {
             self.fresh.retain(|id, _| config.contains_key(id));
             for (id, mut fresh) in fresh {

@@ -1,8 +1,11 @@
 //! Callers: a principal, and the session it calls in.
 
-use std::sync::{
-    Arc,
-    atomic::{AtomicU64, Ordering},
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::Instant,
 };
 
 use rmcp::{RoleServer, service::Peer};
@@ -41,10 +44,15 @@ impl SessionRef {
     }
 }
 
+/// The time at which the caller of a request was authenticated: an extension of the request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct KnownSince(pub Instant);
+
 /// The principal of a request, and its session.
 #[derive(Debug, Clone)]
 pub struct Caller {
     principal: Arc<Principal>,
+    since: Instant,
     session: Option<SessionRef>,
     mode: Option<AccessMode>,
     claimant: Option<Arc<Claimant>>,
@@ -53,7 +61,24 @@ pub struct Caller {
 impl Caller {
     /// A caller outside any session.
     pub fn new(principal: impl Into<Arc<Principal>>) -> Self {
-        Self { principal: principal.into(), session: None, mode: None, claimant: None }
+        Self { principal: principal.into(), since: Instant::now(), session: None, mode: None, claimant: None }
+    }
+
+    /// The same caller, whose principal is that of `since`; by default, of the time at which this was made.
+    #[must_use]
+    pub fn known_since(mut self, since: Option<KnownSince>) -> Self {
+        self.since = since.map_or(self.since, |since| since.0);
+        self
+    }
+
+    /// The time of which the principal is.
+    pub(crate) fn since(&self) -> Instant {
+        self.since
+    }
+
+    /// The same caller with the rights of `principal`, which are those of now.
+    pub(crate) fn renewed(self, principal: Principal) -> Self {
+        Self { principal: principal.into(), since: Instant::now(), ..self }
     }
 
     /// The same caller in `session`.

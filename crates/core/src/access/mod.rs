@@ -17,7 +17,7 @@ mod rules;
 mod seal;
 mod view;
 
-pub use caller::{Audience, Caller, SessionRef};
+pub use caller::{Audience, Caller, KnownSince, SessionRef};
 pub(crate) use decided::NeededApproval;
 pub(crate) use endpoint::Reach;
 pub use endpoint::{

@@ -31,6 +31,8 @@ pub enum Denied {
     Scopes(Vec<String>),
     /// The policies never permit it.
     Policies,
+    /// The caller's access has ended since its request began.
+    Ended,
 }
 
 /// A caller's items at one moment: those of all apps, and those that apps keep for this caller alone. Of a caller at an endpoint, it has those that the

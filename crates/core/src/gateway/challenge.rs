@@ -49,7 +49,7 @@ impl Gateway {
         let caller = caller.in_mode(mode);
         match self.decide_early(&message.method, &message.params, &caller).await {
             Err(Denied::Scopes(missing)) => missing,
-            Ok(()) | Err(Denied::Unknown | Denied::Policies) => Vec::new(),
+            Ok(()) | Err(Denied::Unknown | Denied::Policies | Denied::Ended) => Vec::new(),
         }
     }
 
@@ -100,7 +100,7 @@ impl Gateway {
                 found = view.resource(uri).map(drop);
             }
             match found {
-                Ok(()) | Err(Denied::Unknown | Denied::Policies) => {}
+                Ok(()) | Err(Denied::Unknown | Denied::Policies | Denied::Ended) => {}
                 denied => return denied,
             }
         }

@@ -32,8 +32,8 @@ use rmcp::{
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 use crate::{
-    AccessMode, AppEntry, Caller, Claimant, Endpoint, Invoker, Observer, Plugin, Principal, Registry,
-    SessionRef, observe::Observers,
+    AccessMode, AppEntry, Caller, Claimant, Endpoint, Invoker, KnownSince, Observer, Plugin, Principal,
+    Registry, SessionRef, observe::Observers,
 };
 use log_levels::LogLevels;
 use subscriptions::{Followed, SubscriptionTable};
@@ -242,7 +242,8 @@ impl Gateway {
         };
         let of_http = context.extensions.get::<http::request::Parts>();
         let claimant = of_http.and_then(|parts| parts.extensions.get::<Arc<Claimant>>()).cloned();
-        let caller = Caller::new(principal).in_mode(mode).claiming(claimant);
+        let since = of_http.and_then(|parts| parts.extensions.get::<KnownSince>()).copied();
+        let caller = Caller::new(principal).known_since(since).in_mode(mode).claiming(claimant);
         // A connection that belongs to one principal is a session, too, for clients of the era without them.
         let in_session = self.session.principal.is_some() || self.session.opened_by.get().is_some();
         Ok(if in_session { caller.in_session(self.session.this.clone()) } else { caller })

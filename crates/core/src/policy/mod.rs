@@ -148,6 +148,8 @@ pub enum Forbidden {
     Policy(Arc<str>),
     /// There are policies, and none permits it.
     NotPermitted,
+    /// The caller's access has ended since its request began.
+    Ended,
     /// This policy cannot be evaluated for it.
     Failed {
         /// Name of the policy, if the failure is that of one.
@@ -162,7 +164,7 @@ impl Forbidden {
     pub fn policy(&self) -> Option<&Arc<str>> {
         match self {
             Self::Policy(policy) => Some(policy),
-            Self::NotPermitted => None,
+            Self::NotPermitted | Self::Ended => None,
             Self::Failed { policy, .. } => policy.as_ref(),
         }
     }
@@ -173,6 +175,7 @@ impl fmt::Display for Forbidden {
         match self {
             Self::Policy(policy) => write!(f, "the policy `{policy}` forbids it"),
             Self::NotPermitted => f.write_str("no policy permits it"),
+            Self::Ended => f.write_str("the access of the caller has ended since the request began"),
             Self::Failed { policy: Some(policy), why } => {
                 write!(f, "the policy `{policy}` cannot be evaluated for it: {why}")
             }

@@ -4,6 +4,7 @@
 //! `first_connection`.
 
 mod beginning;
+mod current_rights;
 mod entry;
 mod first_connection;
 mod offered;
@@ -24,6 +25,7 @@ use arc_swap::{ArcSwap, ArcSwapOption};
 use tokio::sync::{broadcast, watch};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
+use current_rights::CurrentRights;
 pub use entry::{AppEntry, AppOptions};
 pub(crate) use personal::OwnItems;
 use personal::Personal;
@@ -33,8 +35,8 @@ use snapshot::build;
 pub use snapshot::{Owned, SharedUri, Snapshot};
 
 use crate::{
-    App, AppEvent, AppHealth, Audience, Caller, Catalog, Denied, EndpointConfig, Endpoints, Pins, Policies,
-    ToolEntry, ToolNames, Unavailable, UnavailableApp, View, pins::PinBook,
+    App, AppEvent, AppHealth, Audience, Authenticator, Caller, Catalog, Denied, EndpointConfig, Endpoints,
+    Pins, Policies, ToolEntry, ToolNames, Unavailable, UnavailableApp, View, pins::PinBook,
 };
 
 /// A change of the lists.
@@ -84,6 +86,7 @@ pub struct Registry {
     /// Told of each new snapshot.
     rebuilt: watch::Sender<()>,
     tools_version: AtomicU64,
+    current_rights: CurrentRights,
     stop: CancellationToken,
     tasks: TaskTracker,
 }
@@ -109,6 +112,7 @@ impl Registry {
             updates: broadcast::channel(256).0,
             rebuilt: watch::channel(()).0,
             tools_version: AtomicU64::new(0),
+            current_rights: CurrentRights::default(),
             stop: CancellationToken::new(),
             tasks: TaskTracker::new(),
         })
@@ -144,14 +148,31 @@ impl Registry {
         self.view(caller).with_unavailable(unavailable)
     }
 
+    /// Asks `authenticator` what callers may do whose requests go on while apps are added or replaced, or [rights change](Registry::renew_callers).
+    /// Only the first one is kept.
+    pub fn callers_of(&self, authenticator: &Arc<dyn Authenticator>) {
+        self.current_rights.of(authenticator);
+    }
+
+    /// Has the rights of callers whose requests began before looked at again before they use anything else.
+    pub fn renew_callers(&self) {
+        self.current_rights.change();
+    }
+
     /// Asks the view of `caller`, and again once the apps that have catalogs of single callers know that of `caller` if it knew
-    /// nothing of what was asked for.
+    /// nothing of what was asked for. A caller whose request began before its rights may have changed has those of now.
     pub(crate) async fn decide<T>(
         &self,
         caller: &Caller,
         question: impl Fn(&View) -> Result<T, Denied>,
     ) -> Result<T, Denied> {
+        // The view first: an app that is in it was noted before.
         let view = self.view(caller);
+        let renewed = self.current_rights.of_caller(caller).await?;
+        let (caller, view) = match &renewed {
+            None => (caller, view),
+            Some(renewed) => (renewed, self.view(renewed)),
+        };
         match question(&view) {
             Err(Denied::Unknown) if view.may_grow() => question(&self.ready_view(caller).await),
             answer => answer,
@@ -192,6 +213,7 @@ impl Registry {
         let entry = AppEntry::new(id, app, options);
         {
             let mut apps = self.lock();
+            self.current_rights.change();
             match apps.iter_mut().find(|app| *app.id == *id) {
                 Some(same) => *same = entry.clone(),
                 None => apps.push(entry.clone()),
@@ -222,6 +244,7 @@ impl Registry {
                     Some(same) if *same.options == options => same.clone(),
                     Some(same) => same.with_options(options),
                     None => {
+                        self.current_rights.change();
                         let heard = Heard::of(&*app);
                         let entry = AppEntry::new(&id, app, options);
                         new.push((entry.clone(), heard));

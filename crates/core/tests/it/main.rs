@@ -9,6 +9,8 @@ mod approvals_of_content;
 #[cfg(test)]
 mod cancelled;
 #[cfg(test)]
+mod current_rights;
+#[cfg(test)]
 mod endpoints;
 #[cfg(test)]
 mod eras;

@@ -79,6 +79,7 @@ impl Guard {
                 }
                 let shared: Arc<dyn Authenticator> = Arc::new(authenticator.clone());
                 running.gateway().invoker().approvals().callers_of(&shared);
+                running.gateway().registry().callers_of(&shared);
                 server = server.authenticator(shared.clone()).merge(routes);
                 owners = Some(shared);
                 resource = Some(authenticator);
