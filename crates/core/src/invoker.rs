@@ -374,11 +374,19 @@ impl Invoker {
         id: OpenCallId,
     ) -> InputRequiredResult {
         let state = self.sealer.seal_open_call(principal, object, &id.text());
-        asks.request_state = Some(match self.home.get() {
+        let state = match self.home.get() {
             Some(home) => home.mark(&state),
             None => state,
-        });
+        };
+        self.open_calls.note_state(id, &state);
+        asks.request_state = Some(state);
         asks
+    }
+
+    /// Cancels the call that is held open here until its questions are answered with `state`: nobody will answer them. Other states are left
+    /// alone.
+    pub fn withdraw(&self, state: &str) {
+        self.open_calls.withdraw(state);
     }
 
     pub(crate) fn open_calls(&self) -> &OpenCalls {

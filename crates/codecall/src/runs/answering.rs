@@ -21,7 +21,7 @@ use super::{
     ask::{Round, ask},
     detached::running,
     flow::{EXECUTION, Entered, Next, Run, of_execution},
-    questions::{NestedOutOfBand, Open, Waiting, by_call, described, held_call, requests},
+    questions::{NestedOutOfBand, Open, Waiting, by_call, described, held_call, requests, withdraw},
     refusal::{Refusal, cancelled},
 };
 use crate::{CodeCall, tool_result::answer};
@@ -158,13 +158,24 @@ impl CodeCall {
     pub(crate) async fn cancel_by_id(&self, id: &str, caller: &Caller) -> Result<Entered, Refusal> {
         let reader = Reader::Owner(caller.principal());
         match self.executions.cancel(id, reader, &Ending::cancelled()).await {
-            Ok(()) => Err(cancelled()),
+            Ok(()) => {
+                self.withdraw_calls(id, reader).await;
+                Err(cancelled())
+            }
             Err(ExecutionError::Ended) => {
                 let execution = self.executions.open(id, reader).await?;
                 let past = Past::open(execution.chunks).await.map(|(_, past)| past);
                 Ok(Entered::over(result_of(&execution.head, past)?))
             }
             Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Cancels the calls of a run that was cancelled while they waited, as far as they are held open here.
+    pub(super) async fn withdraw_calls(&self, id: &str, reader: Reader<'_>) {
+        let Ok(execution) = self.executions.open(id, reader).await else { return };
+        if let Some((_, past)) = Past::open(execution.chunks).await {
+            withdraw(&self.invoker, &past.waiting());
         }
     }
 
@@ -287,6 +298,7 @@ impl CodeCall {
                 let ending = Ending::cancelled();
                 let reader = Reader::Owner(caller.principal());
                 let _ = self.executions.cancel(&id.to_string(), reader, &ending).await;
+                self.withdraw_calls(&id.to_string(), reader).await;
                 Err(cancelled())
             }
             Asked::Cannot(_) if waits_for_approval(&open.waiting) => Ok(needs_approval()),

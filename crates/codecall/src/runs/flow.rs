@@ -227,7 +227,7 @@ impl CodeCall {
                 // The store takes none of its time, which ends it all the same.
                 request.limits.wait.get_or_insert(request.limits.timeout);
             }
-            let questions = Questions::with_answers(run.past.answers.clone());
+            let questions = Questions::with_answers(run.past.answers.clone(), &self.invoker);
             let host = ScriptHost::new(
                 self,
                 &run.start,
@@ -244,15 +244,18 @@ impl CodeCall {
                     let is_plan = most_calls.is_some();
                     return self.end(run, outcome, &host, &caller, is_plan).await.into();
                 }
-                Step::TakenOver => return at_other_instance(run.id()).reply().into(),
+                Step::TakenOver => {
+                    host.questions.suspend();
+                    return at_other_instance(run.id()).reply().into();
+                }
                 Step::NotBegun(error) => return not_begun(&run, &error).await,
                 Step::Suspended => {}
             }
+            let waiting = host.questions.suspend();
             if run.start.detached && self.background.halt.is_cancelled() {
                 run.journal.give_back().await;
                 return running(run.id(), None).into();
             }
-            let waiting = host.questions.waiting();
             match self.suspend(run, waiting, counts(&outcome), &caller, &context).await {
                 Ok(Next::GoOn(going)) => run = *going,
                 Ok(Next::Reply(response)) => return *response,

@@ -8,7 +8,7 @@ use std::{
 
 use gatewright_agentscript::{Resumed, ToolAnswer};
 use gatewright_core::{
-    ApprovalRequest, MOST_ROUNDS, codes,
+    ApprovalRequest, Invoker, MOST_ROUNDS, codes,
     rmcp::model::{ElicitRequestParams, InputRequest, InputRequests, InputRequiredResult, InputResponses},
 };
 use gatewright_executions::{ExecutionId, WaitKind, WaitingFor};
@@ -41,6 +41,9 @@ pub(crate) struct Waiting {
     /// Approvals that it waits for and that may be given elsewhere: its own, or those of calls of the saved plan that it is of.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) approvals: Vec<WaitingApproval>,
+    /// States of the calls of the saved plan that it is of.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) nested: Vec<String>,
 }
 
 /// An approval that a call waits for, as its record has it.
@@ -69,6 +72,8 @@ pub(crate) struct OutOfBand {
     pub(crate) approvals: Vec<WaitingApproval>,
     /// Tools whose apps the user has to sign in at.
     pub(crate) sign_ins: Vec<String>,
+    /// States of calls that may be held open until they are answered.
+    pub(crate) nested: Vec<String>,
 }
 
 /// The same of calls of a saved plan: an extension of the context in which a script calls it.
@@ -82,6 +87,7 @@ impl NestedOutOfBand {
         for waiting in waiting {
             noted.approvals.extend(waiting.approvals.iter().cloned());
             noted.sign_ins.extend(waiting.sign_ins.iter().cloned());
+            noted.nested.extend(waiting.states().map(str::to_owned));
         }
     }
 
@@ -115,6 +121,11 @@ impl Waiting {
         self.requests.iter().map(|(key, request)| (format!("{}.{key}", self.index), request.clone()))
     }
 
+    /// The states of all calls that wait with it.
+    pub(crate) fn states(&self) -> impl Iterator<Item = &str> {
+        self.request_state.iter().chain(&self.nested).map(String::as_str)
+    }
+
     /// The question that it is.
     pub(crate) fn round(&self) -> Round {
         (self.index, self.round)
@@ -144,20 +155,35 @@ impl Waiting {
     }
 }
 
-/// The calls of a run that wait, and the answers that have come for them.
+/// The calls of a run that wait, and the answers that have come for them. Calls that wait when this is dropped are cancelled: the run has
+/// ended.
 #[derive(Debug, Default)]
 pub(crate) struct Questions {
     open: Mutex<BTreeMap<u32, Waiting>>,
     answers: Mutex<BTreeMap<u32, InputResponses>>,
+    invoker: Option<Arc<Invoker>>,
+}
+
+impl Drop for Questions {
+    fn drop(&mut self) {
+        if let Some(invoker) = self.invoker.take() {
+            withdraw(&invoker, &self.suspend());
+        }
+    }
+}
+
+/// Cancels calls whose questions nobody will answer.
+pub(crate) fn withdraw(invoker: &Invoker, waiting: &[Waiting]) {
+    waiting.iter().flat_map(Waiting::states).for_each(|state| invoker.withdraw(state));
 }
 
 /// Most questions that are asked at once.
 pub(crate) const MOST_ASKED: usize = 16;
 
 impl Questions {
-    /// No questions, and `answers` to those of an earlier part of the run.
-    pub(crate) fn with_answers(answers: BTreeMap<u32, InputResponses>) -> Self {
-        Self { open: Mutex::default(), answers: Mutex::new(answers) }
+    /// No questions, and `answers` to those of an earlier part of the run, whose calls `invoker` makes.
+    pub(crate) fn with_answers(answers: BTreeMap<u32, InputResponses>, invoker: &Arc<Invoker>) -> Self {
+        Self { open: Mutex::default(), answers: Mutex::new(answers), invoker: Some(invoker.clone()) }
     }
 
     /// A call that may ask, which an earlier part of the run left as `resumed`.
@@ -210,9 +236,10 @@ impl Questions {
         Some(answer)
     }
 
-    /// The calls that wait.
-    pub(crate) fn waiting(&self) -> Vec<Waiting> {
-        self.open.lock().unwrap_or_else(PoisonError::into_inner).values().cloned().collect()
+    /// The calls that wait, and go on waiting while the run is suspended.
+    pub(crate) fn suspend(&self) -> Vec<Waiting> {
+        let open = std::mem::take(&mut *self.open.lock().unwrap_or_else(PoisonError::into_inner));
+        open.into_values().collect()
     }
 }
 
@@ -288,6 +315,7 @@ impl Asking<'_> {
             round: self.round,
             sign_ins: out_of_band.sign_ins,
             approvals: out_of_band.approvals,
+            nested: out_of_band.nested,
         };
         let waits = self.questions.wait(self.index, &waiting);
         self.state = waiting.request_state;
@@ -313,6 +341,7 @@ impl Asking<'_> {
                 page: request.page.clone(),
                 expires_ms: request.expires_ms,
             }],
+            nested: Vec::new(),
         };
         self.questions.wait(self.index, &waiting)
     }
@@ -328,6 +357,7 @@ impl Asking<'_> {
             round: self.round.saturating_sub(1),
             sign_ins: Vec::new(),
             approvals: Vec::new(),
+            nested: Vec::new(),
         };
         ToolAnswer::Waits(to_raw_value(&waiting).unwrap_or_else(|_| RawValue::NULL.to_owned()))
     }

@@ -107,8 +107,12 @@ impl PluginTasks for CodeCall {
             let ending = Ending::cancelled();
             let reader = Reader::Owner(caller.principal());
             match self.executions.cancel(&request.task_id, reader, &ending).await {
+                Ok(()) => {
+                    self.withdraw_calls(&request.task_id, reader).await;
+                    Ok(())
+                }
                 // A task that has ended stays as it is.
-                Ok(()) | Err(ExecutionError::Ended) => Ok(()),
+                Err(ExecutionError::Ended) => Ok(()),
                 Err(error) => Err(refused(error)),
             }
         })

@@ -220,3 +220,35 @@ async fn the_state_of_a_plan_that_waits_with_a_held_call_names_the_instance_that
         }
     }
 }
+
+/// The instance with an older server, which is the first to be asked.
+async fn with_older() -> (Served, Arc<Older>) {
+    let config = CodeCallConfig { mode: Mode::MetadataDriven, ..CodeCallConfig::default() };
+    let older = Older::of(Asking::default()).await;
+    let apps: Vec<(&str, Arc<dyn App>, AppOptions)> = vec![("app", older.clone(), AppOptions::default())];
+    (Served::of_apps(config, apps, None), older)
+}
+
+#[tokio::test]
+async fn a_call_that_asks_is_cancelled_when_its_script_ends_or_its_plan_is_cancelled() {
+    let (served, older) = with_older().await;
+    let ada = modern(&served, "ada", User::named("Ada")).await;
+    let meanwhile = "for (let i = 0; i < 50; i++) await callTool('app:effect', {});";
+    for end in ["return 1", "throw new Error('no')", "null.x"] {
+        let script = format!("callTool('app:ask', {{}}); {meanwhile} {end}");
+        let answer = ada.call_tool_once(execute(&script)).await.unwrap();
+        assert!(matches!(answer, CallToolResponse::Complete(_)), "{end}: it ends");
+        older.ended.notified().await;
+    }
+    let CallToolResponse::InputRequired(asks) =
+        ada.call_tool_once(execute("return await callTool('app:ask', {})")).await.unwrap()
+    else {
+        panic!("it asks")
+    };
+    let id = &asks.meta.as_ref().unwrap().0["gatewright/execution"];
+    let cancel = CallToolRequestParams::new("codecall:execute")
+        .with_arguments(made(json!({"resume": id, "cancel": true})));
+    ada.call_tool_once(cancel).await.unwrap();
+    older.ended.notified().await;
+    assert_eq!(older.begun.load(Ordering::SeqCst), 4);
+}

@@ -147,6 +147,8 @@ pub(super) struct OpenCall {
     pub(super) questions: Questions,
     /// Times that it has asked.
     rounds: usize,
+    /// The state that its client was given with its questions.
+    state: Option<String>,
     _room: Share,
     _task: AbortOnDropHandle<()>,
 }
@@ -216,7 +218,8 @@ impl OpenCalls {
     ) -> OpenCall {
         asked.go_away();
         let task = tokio::spawn(keep(work, asked.clone(), Arc::downgrade(&self.0)));
-        OpenCall { key, asked, questions, rounds: 0, _room: room, _task: AbortOnDropHandle::new(task) }
+        let task = AbortOnDropHandle::new(task);
+        OpenCall { key, asked, questions, rounds: 0, state: None, _room: room, _task: task }
     }
 
     /// Lets `call` wait up to `longest` for answers to its questions: the id under which it does, and the questions. Gives the call back
@@ -235,6 +238,23 @@ impl OpenCalls {
         self.0.lock().insert(id, call);
         asked.leave(id, Instant::now() + longest);
         Ok((id, requests))
+    }
+
+    /// Notes the state with which the client of the call `id` brings its answers.
+    pub(crate) fn note_state(&self, id: OpenCallId, state: &str) {
+        if let Some(call) = self.0.lock().get_mut(&id) {
+            call.state = Some(state.to_owned());
+        }
+    }
+
+    /// Drops the call whose questions were given with `state`, which cancels it.
+    pub(crate) fn withdraw(&self, state: &str) {
+        let withdrawn = {
+            let mut table = self.0.lock();
+            let id = table.iter().find(|(_, call)| call.state.as_deref() == Some(state)).map(|(id, _)| *id);
+            id.and_then(|id| table.remove(&id))
+        };
+        drop(withdrawn);
     }
 
     /// Takes the call `id` for a request with `key`, which answers its questions. A call is taken once for each time that it asks.
