@@ -60,8 +60,10 @@ pub(crate) fn serve(stream: UnixStream, report: SandboxReport) -> io::Result<()>
                     let settings: RunSettings = serde_json::from_str(frame.head)?;
                     (frame.run, settings, frame.body.to_owned())
                 }
-                // Answers of a run that is over.
-                MessageKind::Answer | MessageKind::Failure | MessageKind::Stop => continue,
+                // For a run that is over.
+                MessageKind::Answer | MessageKind::Failure | MessageKind::Stop | MessageKind::Ping => {
+                    continue;
+                }
                 _ => return Err(io::ErrorKind::InvalidData.into()),
             }
         };
@@ -89,5 +91,44 @@ pub(crate) fn serve(stream: UnixStream, report: SandboxReport) -> io::Result<()>
         if ran {
             realm.reset();
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write as _;
+
+    use super::*;
+    use crate::{Limits, ScriptPolicy, protocol};
+
+    #[test]
+    fn messages_for_a_run_that_is_over_are_left_out() {
+        let (pool, worker) = UnixStream::pair().unwrap();
+        let serving = thread::Builder::new().stack_size(WORKER_STACK);
+        let serving = serving.spawn(|| serve(worker, SandboxReport::default())).unwrap();
+        let settings = RunSettings {
+            limits: Limits::default(),
+            policy: ScriptPolicy::default(),
+            seed: 0,
+            now_ms: 0.0,
+            script_len: 8,
+        };
+        let settings = serde_json::to_string(&settings).unwrap();
+        let mut sent = Vec::new();
+        for late in [MessageKind::Answer, MessageKind::Failure, MessageKind::Stop, MessageKind::Ping] {
+            protocol::put(&mut sent, late, 1, 1, "0", &["null"]);
+        }
+        protocol::put(&mut sent, MessageKind::Run, 2, 0, &settings, &["return 1", "{}"]);
+        (&pool).write_all(&sent).unwrap();
+        let mut link = Link::new(pool, MAX_FRAME);
+        let done = loop {
+            let frame = link.next().unwrap().expect("the worker goes on");
+            if frame.kind == MessageKind::Done {
+                break (frame.run, frame.body.to_owned());
+            }
+        };
+        assert_eq!(done, (2, "1".to_owned()));
+        drop(link);
+        serving.join().unwrap().unwrap();
     }
 }
