@@ -228,18 +228,23 @@ async fn a_script_that_waits_is_told_to_end_when_nobody_waits_for_it_and_its_pro
     let pool = WorkerPool::new(config().workers(1)).expect("it starts");
     let first = pool.idle_pids();
     for n in 0..4 {
-        let cancel = CancellationToken::new();
+        let (cancel, tools) = (CancellationToken::new(), Arc::new(Tools::default()));
         let source = "for (let i = 0; i < 20; i++) callTool('never', {}); await callTool('never', {})";
-        let run = pool.run(RunRequest::new(source), Arc::new(Tools::default()), cancel.clone());
+        let mut run = Box::pin(pool.run(RunRequest::new(source), tools.clone(), cancel.clone()));
+        let waits = async {
+            while tools.seen.lock().unwrap().is_empty() {
+                tokio::task::yield_now().await;
+            }
+        };
+        tokio::select! {
+            outcome = &mut run => panic!("{outcome:?}"),
+            () = waits => {}
+        }
         if n % 2 == 0 {
-            assert!(tokio::time::timeout(Duration::from_millis(50), run).await.is_err());
+            drop(run);
         } else {
-            let wait = async {
-                tokio::time::sleep(Duration::from_millis(50)).await;
-                cancel.cancel();
-            };
-            let (outcome, ()) = tokio::join!(run, wait);
-            assert!(matches!(outcome.result, Err(RunError::Worker(WorkerError::Aborted))));
+            cancel.cancel();
+            assert!(matches!(run.await.result, Err(RunError::Worker(WorkerError::Aborted))));
         }
         assert_eq!(value(&go(&pool, &format!("return {n}")).await), json!(n));
     }
