@@ -3,7 +3,9 @@
 use std::sync::Arc;
 
 use axum::{body::Body, extract::State, response::Response};
+use gatewright_core::read_json;
 use http::{Request, request::Parts};
+use serde::Deserialize;
 use webauthn_rp::DiscoverableAuthentication64;
 
 use super::ceremony::{Ceremony, take};
@@ -76,6 +78,17 @@ async fn log_in(services: &Services, parts: &Parts, body: Body) -> Result<Respon
     }
 }
 
+/// Returns `true` if the response has a user handle. The crate that reads it relies on that.
+fn names_user(response: &str) -> bool {
+    #[derive(Deserialize)]
+    #[serde(rename_all = "camelCase")]
+    struct Credential {
+        #[expect(dead_code, reason = "it need only be a text")]
+        user_handle: String,
+    }
+    read_json::<Credential>(response).is_ok()
+}
+
 /// Verifies the response of an authenticator. Failures are counted like wrong passwords, by account and network, in counters of their own:
 /// wrong passwords do not lock out the passkeys of an account, nor the other way round.
 async fn verify(
@@ -88,11 +101,16 @@ async fn verify(
     let by_network = Key::named("wrong", &["ip", &ip.to_string()]);
     let limit = ctx.config.limits.wrong_passwords;
     check_failures(services, &by_network, limit * 10).await?;
-    let response = match DiscoverableAuthentication64::from_json_custom(response.as_bytes()) {
+    let read = match names_user(response) {
+        true => {
+            DiscoverableAuthentication64::from_json_custom(response.as_bytes()).map_err(|why| why.to_string())
+        }
+        false => Err("it names no user".to_owned()),
+    };
+    let response = match read {
         Ok(response) => response,
         Err(error) => {
-            let why = CeremonyError::Unreadable(error.to_string());
-            return refuse(services, why, None, ip).await;
+            return refuse(services, CeremonyError::Unreadable(error), None, ip).await;
         }
     };
     let unknown = || CeremonyError::Ceremony("the passkey is not known".into());

@@ -3,7 +3,7 @@
 use std::{sync::Arc, time::Duration};
 
 use gatewright_auth::{ManualClock, store::MemoryStore};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::{ACCOUNT, account, add, log_in, on, passkey, send, site};
 use crate::support::{
@@ -85,6 +85,13 @@ async fn what_is_no_answer_at_all_is_refused_like_a_wrong_one() {
     for text in ["", "{}", "[]", "null", "\u{0}", "{\"id\":\"AAAA\"}"] {
         let page = browser.get(&ask(&[])).await;
         assert_eq!(send(&browser, &page, text).await.status, 401, "{text}");
+    }
+    let mut key = passkey(&site, "alice").await;
+    for handle in [json!(null), json!(7), json!([])] {
+        let page = browser.get(&ask(&[])).await;
+        let mut answer: Value = serde_json::from_str(&key.get(&options(&page))).unwrap();
+        answer["userHandle"] = handle;
+        assert_eq!(send(&browser, &page, &answer.to_string()).await.status, 401, "{answer}");
     }
 }
 
