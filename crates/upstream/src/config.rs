@@ -169,7 +169,7 @@ pub struct UpstreamConfig {
     /// Longest lists accepted from the server, in bytes: tools, resources, templates and prompts, all pages together. Default 32 MiB. They
     /// may have one key or value for each 32 of these bytes, never fewer than 10,000; 100,000 items; and 1,000 pages each. A server whose
     /// lists are over a limit is down. Of its resource templates, the first 2,000 are offered. The connections of an app with `sessions` may have
-    /// lists of 512 MiB in memory and 100,000 items together; one beyond that is closed unless idle ones can make room.
+    /// lists of 100,000 items together, and of 384 MiB in memory (those of all apps 768 MiB); one beyond that is closed unless idle ones can make room.
     pub max_catalog_bytes: usize,
 }
 

@@ -6,7 +6,7 @@ use std::{
     collections::HashMap,
     fmt,
     sync::{
-        Arc, Mutex, MutexGuard, PoisonError, Weak,
+        Arc, LazyLock, Mutex, MutexGuard, PoisonError, Weak,
         atomic::{AtomicBool, Ordering},
     },
     time::Duration,
@@ -23,13 +23,18 @@ use crate::UpstreamApp;
 
 /// Tools, resources, templates and prompts of all connections together; beyond it, those idle for longest are ended.
 const MOST_ITEMS: usize = 100_000;
-/// Bytes of memory that the same take.
-const MOST_BYTES: u64 = 512 << 20;
+/// Bytes of memory that the lists of the connections of all apps may take. Those of one app may take half of it.
+const MOST_BYTES: usize = 768 << 20;
 /// Times that the values of a list are in memory: as they came, as they are offered, and in the index of their connection.
 const COPIES: u64 = 3;
 
+/// The memory for lists of connections, of all apps.
+static LISTS: LazyLock<Arc<Shares>> = LazyLock::new(|| Shares::of_memory(MOST_BYTES, Portion::AsMuchAsFree));
+
 struct Connected {
     app: Arc<UpstreamApp>,
+    /// Memory that its lists take.
+    lists: Option<Share>,
     /// Of the caller who began it, one of the places for connections.
     place: Share,
     subject: Arc<str>,
@@ -41,6 +46,16 @@ struct Connected {
 impl Connected {
     fn is_idle(&self) -> bool {
         Arc::strong_count(&self.in_use) == 1 && !self.app.is_followed()
+    }
+
+    /// Counts `bytes` for its lists, as part of those of its app.
+    fn count_lists(&mut self, bytes: usize) -> Result<(), NoShare> {
+        match &mut self.lists {
+            Some(lists) if bytes > lists.amount() => lists.grow(bytes - lists.amount())?,
+            Some(lists) => lists.shrink_to(bytes),
+            none => *none = Some(LISTS.take(Claimant::new(Some(self.app.id().clone()), None, &[]), bytes)?),
+        }
+        Ok(())
     }
 }
 
@@ -70,6 +85,9 @@ impl fmt::Display for Full {
 pub(crate) struct Connections {
     all: Mutex<HashMap<Audience, Connected>>,
     places: Arc<Shares>,
+    /// Connections that are ending: a process may take a while.
+    ending: Arc<Shares>,
+    most: usize,
     /// Since the last connection began, one was refused, and the log has it.
     refused: AtomicBool,
     idle: Duration,
@@ -87,6 +105,8 @@ impl Connections {
         let connections = Arc::new(Self {
             all: Mutex::default(),
             places: Shares::new(most, Portion::AsMuchAsFree),
+            ending: Shares::new(most, Portion::AsMuchAsFree),
+            most,
             refused: AtomicBool::new(false),
             idle,
             makes_tasks: AtomicBool::new(false),
@@ -143,7 +163,7 @@ impl Connections {
             );
             self.tasks.spawn(follow);
             let (subject, used) = (caller.principal().subject.clone(), Instant::now());
-            let connected = Connected { app, place, subject, used, in_use: Arc::default() };
+            let connected = Connected { app, lists: None, place, subject, used, in_use: Arc::default() };
             all.insert(audience.clone(), connected);
         }
         drop(all);
@@ -154,6 +174,12 @@ impl Connections {
     /// has one already while there is no room; else those of the subject that has most.
     fn place(&self, all: &mut HashMap<Audience, Connected>, caller: &Caller) -> Result<Share, Full> {
         let claimant = caller.claimant();
+        if self.ending.taken() >= self.most {
+            return Err(Full(NoShare::Room));
+        }
+        if self.ending.over(&claimant, 1).is_some() {
+            return Err(Full(NoShare::Share));
+        }
         loop {
             let why = match self.places.take(claimant.clone(), 1) {
                 Ok(place) => {
@@ -204,7 +230,12 @@ impl Connections {
 
     fn end(&self, audience: &Audience, gone: Option<Connected>) {
         let Some(gone) = gone else { return };
-        self.tasks.spawn(async move { gone.app.shutdown().await });
+        // It ends in any case: whoever has too many of them begins no other.
+        let ending = self.ending.take(gone.place.claimant().clone(), 1).ok();
+        self.tasks.spawn(async move {
+            gone.app.shutdown().await;
+            drop(ending);
+        });
         self.link.tell(AppEvent::Changed(audience.clone()));
     }
 
@@ -219,15 +250,15 @@ impl Connections {
         }
     }
 
-    /// Makes room when all catalogs together are too large. The one of `audience`, which grew, stays if connections that are idle can make
-    /// enough of it.
+    /// Makes room when the catalogs are too large together. The one of `audience`, which grew, stays if connections of the app that are idle can
+    /// make enough of it.
     fn bound_items(&self, audience: &Audience) {
         loop {
             let mut all = self.lock();
-            let sizes = all.values().map(|connected| size(&connected.app.catalog()));
-            let (items, bytes) = sizes.fold((0, 0), |(items, bytes), size| (items + size.0, bytes + size.1));
-            let is_over = items > MOST_ITEMS || bytes > MOST_BYTES;
-            if !is_over {
+            let items: usize = all.values().map(|connected| size(&connected.app.catalog()).0).sum();
+            let Some(grown) = all.get_mut(audience) else { return };
+            let bytes = size(&grown.app.catalog()).1;
+            if grown.count_lists(bytes).is_ok() && items <= MOST_ITEMS {
                 return;
             }
             let Some(oldest) = oldest(&all, Some(audience)) else {
@@ -265,9 +296,10 @@ fn idle_of_most(all: &HashMap<Audience, Connected>, fit: impl Fn(&Connected) -> 
 }
 
 /// Items of a catalog, and the memory that they take.
-fn size(catalog: &Catalog) -> (usize, u64) {
+fn size(catalog: &Catalog) -> (usize, usize) {
     let Catalog { tools, resources, templates, prompts, bytes, .. } = catalog;
-    (tools.len() + resources.len() + templates.len() + prompts.len(), bytes.saturating_mul(COPIES))
+    let bytes = usize::try_from(bytes.saturating_mul(COPIES)).unwrap_or(usize::MAX);
+    (tools.len() + resources.len() + templates.len() + prompts.len(), bytes)
 }
 
 /// Ends what was idle for long, now and then.
@@ -405,14 +437,14 @@ mod tests {
         let begin = |n: u64| {
             let audience = Audience::Session(n);
             let lease = connections.lease_or(&audience, &caller(&n.to_string()), start).unwrap();
-            lease.app.link().up(Catalog { bytes: 66 << 20, ..Catalog::default() });
+            lease.app.link().up(Catalog { bytes: 60 << 20, ..Catalog::default() });
             connections.bound_items(&audience);
             lease
         };
         let mut in_use = vec![begin(1), begin(2)];
         let refused = begin(3);
         let AppHealth::Down(why) = refused.app.health() else { panic!("it is up") };
-        assert!(why.to_string().contains("512 MiB"), "{why}");
+        assert!(why.to_string().contains("768 MiB"), "{why}");
         assert_eq!(*refused.app.catalog(), Catalog::default());
         assert!(in_use.iter().all(|lease| lease.app.health() == AppHealth::Up));
         // An idle one makes room.

@@ -4,8 +4,9 @@
 //! A server may ask without end and leave the POSTs of the answers open, and callers may leave a server that accepts nothing. What does not
 //! fit is dropped. Servers over stdio have a bound of their own, in `stdio::outbox`.
 
-use std::{borrow::Cow, future::Future, io, sync::Arc, time::Duration};
+use std::{borrow::Cow, future::Future, sync::Arc, time::Duration};
 
+use gatewright_core::measure;
 use rmcp::{
     RoleClient,
     model::{ClientJsonRpcMessage, ClientNotification, JsonRpcMessage, RequestId, ServerJsonRpcMessage},
@@ -15,7 +16,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 /// Messages of one kind that may be under way to one server, those that wait included.
 const MOST: usize = 256;
-/// Bytes of the same. A message that is longer needs all of them.
+/// Bytes of memory that the same take. A message that takes more needs all of them.
 const MOST_BYTES: usize = 64 << 20;
 /// Bytes that a message counts for besides its own.
 const OVERHEAD: usize = 256;
@@ -137,26 +138,11 @@ pub(crate) fn cancelled(message: &ClientJsonRpcMessage) -> Option<&RequestId> {
     }
 }
 
-/// Bytes of a message as JSON.
+/// Bytes of memory that the values of a message take.
 fn size(message: &ClientJsonRpcMessage) -> usize {
-    struct Count(usize);
-
-    impl io::Write for Count {
-        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-            self.0 += bytes.len();
-            Ok(bytes.len())
-        }
-
-        fn flush(&mut self) -> io::Result<()> {
-            Ok(())
-        }
-    }
-
-    let mut count = Count(0);
-    match serde_json::to_writer(&mut count, message) {
-        Ok(()) => count.0,
-        Err(_) => MOST_BYTES,
-    }
+    let text = serde_json::to_vec(message).unwrap_or_default();
+    let measured = measure(&text, usize::MAX).map_or(u64::MAX, |measured| measured.bytes);
+    usize::try_from(measured).unwrap_or(MOST_BYTES)
 }
 
 #[cfg(test)]

@@ -37,7 +37,7 @@ const LISTEN_EVERY: Duration = Duration::from_millis(500);
 /// Subscriptions that are restored at a time.
 const RESTORED_AT_ONCE: usize = 16;
 /// Reason of a connection for whose catalog there is no room.
-pub(crate) const NO_ROOM: &str = "its lists, together with those of the app's other connections in use, are over 512 MiB in memory or 100,000 items; let \
+pub(crate) const NO_ROOM: &str = "its lists, together with those of the app's other connections in use, are over 384 MiB in memory or 100,000 items, or those of all apps over 768 MiB; let \
      the server offer less, or end sessions that are not needed";
 
 /// Runs until the app is shut down.

@@ -49,7 +49,7 @@ impl StdioTransport {
         task_tools: Arc<TaskTools>,
         calls: Arc<OpenCalls>,
     ) -> (Self, InputLost) {
-        let outbox = Arc::new(Outbox::default());
+        let outbox = Arc::new(Outbox::new(id));
         let (from_reader, reader) = mpsc::channel(64);
         let lines = Lines::new(id, stdout, config.max_message_bytes, redactor, task_tools, calls);
         let (lost, input_lost) = watch::channel(None);

@@ -16,10 +16,14 @@ use tokio::{
     sync::{Notify, oneshot, watch},
 };
 
-use crate::outgoing::cancelled;
+use crate::{outgoing::cancelled, rare_line::RareLine};
 
 /// Bytes that may wait for one server, the message under way included. A message that is alone may be of any length.
 const MOST_BYTES: usize = 64 << 20;
+/// Answers to the server's own requests that may wait for it.
+const MOST_ANSWERS: usize = 256;
+/// Bytes of the same. An answer that is alone may be of any length.
+const MOST_ANSWER_BYTES: usize = 4 << 20;
 /// Bytes that a message counts for besides its own.
 const OVERHEAD: usize = 256;
 
@@ -33,6 +37,7 @@ pub(crate) type InputLost = watch::Receiver<Option<Arc<str>>>;
 struct Waiting {
     line: Vec<u8>,
     request: Option<RequestId>,
+    is_answer: bool,
     written: Written,
 }
 
@@ -48,10 +53,30 @@ struct Queue {
     requests: HashMap<RequestId, u64>,
     next: u64,
     bytes: usize,
+    answers: usize,
+    answer_bytes: usize,
     closed: bool,
 }
 
 impl Queue {
+    /// Returns `true` if an answer of `bytes` is one too many.
+    fn is_full_of_answers(&self, bytes: usize) -> bool {
+        self.answers >= MOST_ANSWERS || self.answers > 0 && self.answer_bytes + bytes > MOST_ANSWER_BYTES
+    }
+
+    /// Counts a message as one that waits, or no longer.
+    fn count(&mut self, message: &Waiting, waits: bool) {
+        let (answers, bytes) = if message.is_answer { (1, message.size()) } else { (0, 0) };
+        if waits {
+            self.bytes += message.size();
+            (self.answers, self.answer_bytes) = (self.answers + answers, self.answer_bytes + bytes);
+        } else {
+            self.bytes = self.bytes.saturating_sub(message.size());
+            (self.answers, self.answer_bytes) =
+                (self.answers.saturating_sub(answers), self.answer_bytes.saturating_sub(bytes));
+        }
+    }
+
     fn take(&mut self, number: u64) -> Option<Waiting> {
         let taken = self.waiting.remove(&number)?;
         if let Some(id) = &taken.request {
@@ -64,12 +89,20 @@ impl Queue {
 /// The messages that wait for one server.
 #[derive(Debug, Default)]
 pub(super) struct Outbox {
+    id: Arc<str>,
     queue: Mutex<Queue>,
     changed: Notify,
+    dropped: RareLine,
 }
 
 impl Outbox {
-    /// Queues a message. A cancellation of a request that still waits takes that one out instead.
+    /// That of the app of this id.
+    pub(super) fn new(id: &str) -> Self {
+        Self { id: id.into(), ..Self::default() }
+    }
+
+    /// Queues a message. A cancellation of a request that still waits takes that one out instead. An answer to a server that asks more than it
+    /// reads answers is dropped.
     pub(super) fn push(
         &self,
         message: &ClientJsonRpcMessage,
@@ -87,10 +120,19 @@ impl Outbox {
             JsonRpcMessage::Request(request) => Some(request.id.clone()),
             _ => None,
         };
-        let new = Waiting { line, request, written };
+        let is_answer = matches!(message, JsonRpcMessage::Response(_) | JsonRpcMessage::Error(_));
+        let new = Waiting { line, request, is_answer, written };
         let mut queue = self.lock();
         if queue.closed {
             return Err(closed());
+        }
+        if is_answer && queue.is_full_of_answers(new.size()) {
+            drop(queue);
+            if self.dropped.is_due() {
+                tracing::warn!(app.id = %self.id, "an app asks more than it reads answers: some answers to its requests are dropped");
+            }
+            let _ = new.written.send(Ok(()));
+            return Ok(receiver);
         }
         if queue.bytes > 0 && queue.bytes + new.size() > MOST_BYTES {
             let problem = format!(
@@ -99,7 +141,7 @@ impl Outbox {
             );
             return Err(io::Error::new(io::ErrorKind::QuotaExceeded, problem));
         }
-        queue.bytes += new.size();
+        queue.count(&new, true);
         let number = queue.next;
         queue.next += 1;
         if let Some(id) = &new.request {
@@ -126,7 +168,7 @@ impl Outbox {
     ) {
         while let Some(next) = self.next().await {
             let written = write(&mut stdin, &next.line, longest).await;
-            self.lock().bytes -= next.size();
+            self.lock().count(&next, false);
             let failed = written.as_ref().err().map(ToString::to_string);
             let _ = next.written.send(written);
             if let Some(why) = failed {
@@ -156,7 +198,7 @@ impl Outbox {
         let mut queue = self.lock();
         let Some(number) = queue.requests.get(id).copied() else { return false };
         let Some(taken) = queue.take(number) else { return false };
-        queue.bytes -= taken.size();
+        queue.count(&taken, false);
         drop(queue);
         let _ = taken.written.send(Ok(()));
         true
@@ -167,7 +209,7 @@ impl Outbox {
         let waiting = {
             let mut queue = self.lock();
             queue.closed = true;
-            queue.bytes = 0;
+            (queue.bytes, queue.answers, queue.answer_bytes) = (0, 0, 0);
             queue.requests.clear();
             std::mem::take(&mut queue.waiting)
         };
@@ -266,6 +308,24 @@ mod tests {
         drop(outbox.push(&cancel(0)).unwrap());
         let room = (0..1_000).take_while(|id| outbox.push(&call(*id, 1 << 20)).is_ok()).count();
         assert_eq!(room, 63);
+    }
+
+    #[test]
+    fn a_server_that_asks_and_does_not_read_has_few_answers_waiting_and_can_still_be_called() {
+        let answer = |bytes: usize| {
+            message(json!({"jsonrpc": "2.0", "id": "x".repeat(bytes), "result": {"resultType": "complete"}}))
+        };
+        let waiting = |outbox: &Outbox| outbox.lock().answers;
+        for (bytes, expected) in [(900, MOST_ANSWERS), (100_000, 41), (5 << 20, 1)] {
+            let outbox = Outbox::new("a");
+            for _ in 0..300 {
+                drop(outbox.push(&answer(bytes)).unwrap());
+            }
+            assert_eq!(waiting(&outbox), expected);
+            assert!(outbox.push(&call(0, 1_000)).is_ok());
+            drop(outbox.push(&cancel(0)).unwrap());
+            assert_eq!(outbox.lock().bytes, outbox.lock().answer_bytes);
+        }
     }
 
     #[tokio::test(start_paused = true)]
