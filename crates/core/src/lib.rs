@@ -94,7 +94,7 @@ pub use hidden_text::{HiddenText, hidden_in, show_hidden};
 pub use invalid_field::InvalidField;
 pub use invoker::{Invoker, RateLimiter, RestsOn, ResultListener, RetryAfter};
 pub use json_budget::JsonBudget;
-pub use lines::{Line, LineReader, write_line};
+pub use lines::{Line, LineReader, LineRoom, write_line};
 pub use link::CatalogLink;
 pub use listable::CatalogFinding;
 pub use local_app::LocalApp;

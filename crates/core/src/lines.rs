@@ -25,11 +25,20 @@ pub enum Line {
     },
 }
 
+/// Memory for the line under way.
+pub trait LineRoom: std::fmt::Debug + Send {
+    /// Takes `bytes` in place of what was taken before; 0 between lines. Returns `false` if there is no memory: what was taken stays.
+    fn set(&mut self, bytes: usize) -> bool;
+}
+
 /// Reads lines up to a limit. Longer ones are read past without being kept.
 #[derive(Debug)]
 pub struct LineReader<R> {
     reader: BufReader<R>,
     longest: usize,
+    room: Option<Box<dyn LineRoom>>,
+    /// Bytes for which room is taken.
+    granted: usize,
     /// Bytes of the line under way; only its latest ones if it is too long.
     line: Vec<u8>,
     /// Both ends of the line under way, if it is too long.
@@ -40,7 +49,34 @@ impl<R: AsyncRead + Unpin> LineReader<R> {
     /// Reads lines of at most `longest` bytes, which do not count the newline.
     pub fn new(reader: R, longest: usize) -> Self {
         let reader = BufReader::with_capacity(CHUNK_BYTES, reader);
-        Self { reader, longest, line: Vec::new(), ends: None }
+        Self { reader, longest, room: None, granted: usize::MAX, line: Vec::new(), ends: None }
+    }
+
+    /// Takes room for lines as they grow. A line for which there is none is too long.
+    #[must_use]
+    pub fn within(self, room: impl LineRoom + 'static) -> Self {
+        Self { room: Some(Box::new(room)), granted: CHUNK_BYTES, ..self }
+    }
+
+    /// Takes room for twice the line that is under way.
+    fn grow(&mut self) -> bool {
+        let wanted = self.granted.saturating_mul(2).min(self.longest);
+        let grows = self.room.as_mut().is_some_and(|room| room.set(wanted));
+        if grows {
+            self.granted = wanted;
+        }
+        grows
+    }
+
+    /// Gives back what the last line took, which whoever got it has read.
+    fn begin(&mut self) {
+        if self.line.is_empty()
+            && self.ends.is_none()
+            && let Some(room) = &mut self.room
+        {
+            room.set(0);
+            self.granted = CHUNK_BYTES;
+        }
     }
 
     /// Returns the next line, or `None` at the end of the stream. The last line may lack its newline. Cancel safe: a call that was dropped
@@ -51,12 +87,17 @@ impl<R: AsyncRead + Unpin> LineReader<R> {
     pub async fn next(&mut self) -> io::Result<Option<Line>> {
         // One read may bring thousands of lines: other tasks have their turns between them.
         tokio::task::consume_budget().await;
+        self.begin();
         loop {
-            let most = if self.ends.is_some() { CHUNK_BYTES } else { self.longest };
+            let most = if self.ends.is_some() { CHUNK_BYTES } else { self.longest.min(self.granted) };
             let room = most.saturating_add(1) - self.line.len();
             let read = (&mut self.reader).take(room as u64).read_until(b'\n', &mut self.line).await?;
             let is_whole = self.line.pop_if(|last| *last == b'\n').is_some() || read == 0;
-            if self.ends.is_some() || self.line.len() > self.longest {
+            let is_over = self.ends.is_none() && self.line.len() > most;
+            if is_over && most < self.longest && self.grow() {
+                continue;
+            }
+            if self.ends.is_some() || is_over {
                 self.keep_ends();
                 if is_whole {
                     return Ok(self.ends.take().map(|(head, tail)| Line::TooLong { head, tail }));

@@ -2,28 +2,28 @@
 
 use std::{borrow::Cow, collections::HashMap, future::Future, sync::Arc, time::Duration};
 
-use futures::{StreamExt as _, stream::BoxStream};
+use futures::StreamExt as _;
 use gatewright_core::{ConnectionThread, DownReason, off_thread};
 use http::{HeaderName, HeaderValue};
 use rmcp::{
     RoleClient,
     model::{ClientJsonRpcMessage, ServerJsonRpcMessage},
     transport::{
-        StreamableHttpClientTransport, Transport,
-        streamable_http_client::{StreamableHttpClient as _, StreamableHttpClientTransportConfig},
+        StreamableHttpClientTransport, Transport, streamable_http_client::StreamableHttpClientTransportConfig,
     },
 };
-use sse_stream::Sse;
 use tokio::{sync::mpsc, task::JoinHandle};
 use tokio_util::task::AbortOnDropHandle;
 
 use crate::{
-    UpstreamConfig, failure,
+    UpstreamConfig,
+    arriving::Arriving,
+    event_stream::{Events, StreamRequest},
+    failure,
     http_client::UpstreamHttpClient,
-    http_error::{PostError, RequestError, chain, without_url},
+    http_error::{PostError, RequestError, chain},
     message_limit::MessageLimit,
     open_calls::OpenCalls,
-    post::giving_way,
     redactor::Redactor,
     sse_posts::Posts,
     task_tools::TaskTools,
@@ -92,18 +92,14 @@ impl SseTransport {
     ) -> Result<Self, DownReason> {
         let base = url::Url::parse(config.url.as_deref().unwrap_or_default()).map_err(|e| e.to_string())?;
         let opening = |error| {
-            failure::of_http(&without_url(error), redactor)
+            failure::of_http(&error, redactor)
                 .map_summary(|why| format!("its event stream cannot be opened: {why}"))
         };
-        let getting = client.get_stream_with_max_sse_event_size(
-            Arc::from(base.as_str()),
-            None,
-            None,
-            None,
-            headers.clone(),
-            config.max_message_bytes,
-        );
-        let mut events = giving_way(connections.drive(getting).await.map_err(opening)?);
+        let request = StreamRequest { uri: base.as_str(), ..StreamRequest::default() };
+        let arriving = Arriving::of_app(&id.into());
+        let opened =
+            request.open((&client, &connections), &headers, config.max_message_bytes, arriving).await;
+        let mut events = opened.map_err(opening)?;
         let endpoint = endpoint(&base, &mut events)
             .await
             .map_err(|why| why.map_details(|details| redactor.line(details, 300)))?;
@@ -115,8 +111,6 @@ impl SseTransport {
         Ok(Self { posts, messages, _reader: AbortOnDropHandle::new(reader) })
     }
 }
-
-type Events = BoxStream<'static, Result<Sse, sse_stream::Error>>;
 
 /// The address the server wants messages at. It must be on the host we connected to: credentials go there.
 async fn endpoint(base: &url::Url, events: &mut Events) -> Result<url::Url, DownReason> {

@@ -21,11 +21,13 @@ use rmcp::{
 use sse_stream::{Error as SseError, Sse};
 
 use crate::{
+    arriving::Arriving,
+    event_stream::{Events, NO_ROOM, StreamRequest, TOO_LONG},
     failure::failed,
     http_error::{Failed, HttpError, chain, without_url},
     message_limit::MessageLimit,
     open_calls::OpenCalls,
-    post::{Events, Headers, Sent, giving_way},
+    post::{Headers, Sent},
     sessions::Sessions,
     task_tools::TaskTools,
     user::User,
@@ -153,13 +155,16 @@ impl StreamableHttpClient for UpstreamHttpClient {
                 Ok(StreamableHttpPostResponse::Json(instead, None))
             }
             Ok(StreamableHttpPostResponse::Sse(events, session)) => {
-                let events = events.map(move |event| match event {
-                    Err(error) if chain(&error).contains("exceeded the maximum size") => {
-                        let instead = ServerJsonRpcMessage::error(limit.too_long(), Some(request.clone()));
-                        let data = serde_json::to_string(&instead).ok();
-                        Ok(Sse { data, ..Sse::default() })
-                    }
-                    event => event.map(|event| limit.apply(event)),
+                let events = events.map(move |event| {
+                    let why = match &event {
+                        Err(error) if chain(error).contains(TOO_LONG) => Some(limit.too_long()),
+                        Err(error) if chain(error).contains(NO_ROOM) => Some(limit.no_memory()),
+                        _ => None,
+                    };
+                    let Some(why) = why else { return event.map(|event| limit.apply(event)) };
+                    let instead = ServerJsonRpcMessage::error(why, Some(request.clone()));
+                    let data = serde_json::to_string(&instead).ok();
+                    Ok(Sse { data, ..Sse::default() })
                 });
                 let events = if lists_tools { self.noting(events.boxed()) } else { events.boxed() };
                 Ok(StreamableHttpPostResponse::Sse(events, session))
@@ -209,14 +214,15 @@ impl StreamableHttpClient for UpstreamHttpClient {
         longest: usize,
     ) -> Result<Events, Failed> {
         let getting = self.with_token(auth, |auth| {
-            let (uri, session, last) = (uri.clone(), session.clone(), last.clone());
-            let headers = headers.clone();
-            let getting =
-                self.inner.get_stream_with_max_sse_event_size(uri, session, last, auth, headers, longest);
-            self.connections.drive(getting.map_err(without_url))
+            let (uri, session, last, headers) = (&uri, session.as_deref(), last.as_deref(), &headers);
+            async move {
+                let request = StreamRequest { uri, session, last, token: auth.as_deref() };
+                let arriving = Arriving::of_app(&self.id);
+                request.open((&self.inner, &self.connections), headers, longest, arriving).await
+            }
         });
         let limit = MessageLimit::new(self.id.clone(), longest, self.calls.clone());
-        Ok(giving_way(getting.await?).map(move |event| event.map(|event| limit.apply(event))).boxed())
+        Ok(getting.await?.map(move |event| event.map(|event| limit.apply(event))).boxed())
     }
 }
 

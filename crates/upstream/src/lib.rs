@@ -27,6 +27,7 @@
 )]
 
 mod app;
+mod arriving;
 mod authorize;
 mod backoff;
 mod call;
@@ -35,6 +36,7 @@ mod connect;
 mod connection;
 mod connections;
 mod error_text;
+mod event_stream;
 mod failure;
 mod followed;
 mod handler;

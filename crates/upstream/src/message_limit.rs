@@ -129,6 +129,18 @@ impl MessageLimit {
         )
     }
 
+    /// The error in place of an answer for which there was no memory while it arrived.
+    pub(crate) fn no_memory(&self) -> ErrorData {
+        ErrorData::internal_error(
+            format!(
+                "the answer of the server behind `{}` was dropped: long messages of the app that are still arriving take the memory for them. What \
+                 was asked may have been done; try again later",
+                self.id
+            ),
+            Some(json!({"code": "UPSTREAM_TOO_LARGE"})),
+        )
+    }
+
     /// The error in place of an answer of too many keys and values.
     fn too_many_values(&self) -> ErrorData {
         let (Self { id, longest, .. }, most) = (self, self.most_values());

@@ -2,11 +2,10 @@
 //!
 //! It does what rmcp's own client does, which parses a JSON answer of any number of values.
 
-use std::{collections::HashMap, io};
+use std::collections::HashMap;
 
 use bytes::Bytes;
-use futures::{Stream, StreamExt as _, stream::BoxStream};
-use gatewright_core::{off_thread, read_json};
+use gatewright_core::{LineRoom as _, off_thread, read_json};
 use http::{
     HeaderName, HeaderValue, StatusCode,
     header::{ACCEPT, CONTENT_TYPE, RETRY_AFTER, WWW_AUTHENTICATE},
@@ -21,9 +20,10 @@ use rmcp::{
         StreamableHttpPostResponse,
     },
 };
-use sse_stream::{Error as SseError, Sse, SseStream};
 
 use crate::{
+    arriving::Arriving,
+    event_stream::events,
     http_client::UpstreamHttpClient,
     http_error::{Failed, HttpError, RequestError},
     message_limit::MessageLimit,
@@ -36,7 +36,7 @@ const MOST_OF_ERROR: usize = 64 << 10;
 const MOST_REPEATED: usize = 256;
 /// Bytes of a message that is too long to be kept while its answer takes long.
 const LONG: usize = 64 << 10;
-const SESSION: &str = "mcp-session-id";
+pub(crate) const SESSION: &str = "mcp-session-id";
 
 /// Parts of a message that are needed once it is sent.
 #[derive(Debug, Clone)]
@@ -57,7 +57,6 @@ impl Sent {
 }
 
 pub(crate) type Headers = HashMap<HeaderName, HeaderValue>;
-pub(crate) type Events = BoxStream<'static, Result<Sse, SseError>>;
 
 impl UpstreamHttpClient {
     /// Posts the text of a message and reads the answer. An answer of too many keys and values to a request becomes an error.
@@ -102,11 +101,16 @@ impl UpstreamHttpClient {
         let session = header(&response, SESSION);
         match header(&response, CONTENT_TYPE.as_str()) {
             Some(kind) if kind.starts_with("text/event-stream") => {
-                Ok(StreamableHttpPostResponse::Sse(events(response, limit.longest()), session))
+                let events = events(response, limit.longest(), Arriving::of_app(&self.id));
+                Ok(StreamableHttpPostResponse::Sse(events, session))
             }
             Some(kind) if kind.starts_with("application/json") => {
-                let body = read(response, limit.longest()).await?;
-                match self.parse(body, sent, limit).await {
+                let mut arriving = Arriving::of_app(&self.id);
+                let parsed = match read(response, limit.longest(), &mut arriving).await? {
+                    Some(body) => self.parse(body, sent, limit).await,
+                    None => Ok(ServerJsonRpcMessage::error(limit.no_memory(), sent.request.clone())),
+                };
+                match parsed {
                     Ok(answer) => Ok(StreamableHttpPostResponse::Json(answer, session)),
                     Err(_) if !is_request => Ok(StreamableHttpPostResponse::Accepted),
                     Err(why) => Err(Failed::Client(HttpError::NotMcp(why))),
@@ -147,12 +151,12 @@ impl UpstreamHttpClient {
     }
 }
 
-fn header(response: &Response, name: &str) -> Option<String> {
+pub(crate) fn header(response: &Response, name: &str) -> Option<String> {
     response.headers().get(name).map(|value| String::from_utf8_lossy(value.as_bytes()).into_owned())
 }
 
 /// The error for a response that wants another token.
-fn challenge(response: &Response) -> Option<Failed> {
+pub(crate) fn challenge(response: &Response) -> Option<Failed> {
     let challenge = || header(response, WWW_AUTHENTICATE.as_str());
     match response.status() {
         StatusCode::UNAUTHORIZED => {
@@ -180,12 +184,12 @@ async fn refused(
         if !is_json || status == StatusCode::TOO_MANY_REQUESTS {
             return Err(failed.into());
         }
-        return match read(response, MOST_OF_ERROR).await.ok().and_then(|body| json_rpc_error(&body)) {
+        return match read_short(response).await.ok().and_then(|body| json_rpc_error(&body)) {
             Some(error) => Ok(StreamableHttpPostResponse::Json(error, session)),
             None => Err(failed.into()),
         };
     }
-    let body = read(response, MOST_OF_ERROR).await?;
+    let body = read_short(response).await?;
     let text = || String::from_utf8_lossy(&body).into_owned();
     let unexpected = || Failed::Client(HttpError::Status(status, text()));
     if matches!(status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN) {
@@ -214,107 +218,43 @@ fn json_rpc_error(body: &[u8]) -> Option<ServerJsonRpcMessage> {
     read_json(body).ok().filter(|message| matches!(message, JsonRpcMessage::Error(_)))
 }
 
-/// Reads a body of at most `longest` bytes.
-async fn read(mut response: Response, longest: usize) -> Result<Vec<u8>, Failed> {
+/// Reads the body of an error.
+async fn read_short(mut response: Response) -> Result<Vec<u8>, Failed> {
     let mut body = Vec::new();
     while let Some(chunk) = response.chunk().await.map_err(RequestError::from)? {
-        if body.len() + chunk.len() > longest {
-            return Err(StreamableHttpError::ResponseBodyTooLarge { max_size: longest });
+        if body.len() + chunk.len() > MOST_OF_ERROR {
+            return Err(StreamableHttpError::ResponseBodyTooLarge { max_size: MOST_OF_ERROR });
         }
         body.extend_from_slice(&chunk);
     }
     Ok(body)
 }
 
-/// The events of a response, each of at most `longest` bytes.
-fn events(response: Response, longest: usize) -> Events {
-    let mut size = EventSize::default();
-    let bytes = response.bytes_stream().map(move |chunk| {
-        let chunk = chunk.map_err(|error| io::Error::other(RequestError::from(error)))?;
-        match size.add(&chunk) > longest {
-            true => Err(io::Error::other("the event exceeded the maximum size")),
-            false => Ok(chunk),
+/// Reads a body of at most `longest` bytes; `None` if there is no memory for it.
+async fn read(
+    mut response: Response,
+    longest: usize,
+    arriving: &mut Arriving,
+) -> Result<Option<Vec<u8>>, Failed> {
+    let mut body = Vec::new();
+    while let Some(chunk) = response.chunk().await.map_err(RequestError::from)? {
+        let length = body.len() + chunk.len();
+        if length > longest {
+            return Err(StreamableHttpError::ResponseBodyTooLarge { max_size: longest });
         }
-    });
-    giving_way(SseStream::from_bytes_stream(bytes))
-}
-
-/// The same events. Between them, other work on the thread gets its turn: thousands of small ones arrive in one piece.
-pub(crate) fn giving_way<E: Send + 'static>(
-    events: impl Stream<Item = Result<Sse, E>> + Send + 'static,
-) -> BoxStream<'static, Result<Sse, E>> {
-    let give_way = async |event| {
-        tokio::task::coop::consume_budget().await;
-        event
-    };
-    events.then(give_way).boxed()
-}
-
-/// Counts the bytes of the event under way.
-#[derive(Debug, Default)]
-struct EventSize {
-    bytes: usize,
-    /// The line under way is not empty.
-    has_text: bool,
-}
-
-impl EventSize {
-    /// Adds a chunk. Returns the bytes of the longest event of which it has a part.
-    fn add(&mut self, chunk: &[u8]) -> usize {
-        let mut most = 0;
-        for line in chunk.split_inclusive(|byte| *byte == b'\n') {
-            self.bytes = self.bytes.saturating_add(line.len());
-            most = most.max(self.bytes);
-            self.has_text |= line.iter().any(|byte| !matches!(byte, b'\r' | b'\n'));
-            if line.ends_with(b"\n") {
-                if !self.has_text {
-                    self.bytes = 0;
-                }
-                self.has_text = false;
-            }
+        if !arriving.set(length) {
+            return Ok(None);
         }
-        most
+        body.extend_from_slice(&chunk);
     }
+    Ok(Some(body))
 }
 
 #[cfg(test)]
 mod tests {
-    use std::sync::{
-        Arc,
-        atomic::{AtomicU64, Ordering},
-    };
-
     use serde_json::{Value, json};
 
     use super::*;
-
-    #[tokio::test]
-    async fn other_work_gets_its_turn_between_events() {
-        let turns = Arc::new(AtomicU64::new(0));
-        let other = tokio::spawn({
-            let turns = turns.clone();
-            async move {
-                loop {
-                    turns.fetch_add(1, Ordering::Relaxed);
-                    tokio::task::yield_now().await;
-                }
-            }
-        });
-        let small = (0..50_000).map(|_| Ok::<_, SseError>(Sse::default()));
-        let read = giving_way(futures::stream::iter(small)).count().await;
-        let turns = turns.load(Ordering::Relaxed);
-        assert!(read == 50_000 && turns >= 100, "{turns} turns");
-        other.abort();
-    }
-
-    #[test]
-    fn the_size_of_an_event_is_counted_over_chunks_and_ends_with_an_empty_line() {
-        let mut size = EventSize::default();
-        assert_eq!(size.add(b"data: a\ndata"), 12);
-        assert_eq!(size.add(b": b\r"), 16);
-        assert_eq!(size.add(b"\n\r\ndata: c\n\ndata"), 19);
-        assert_eq!(size.add(b": d"), 7);
-    }
 
     #[test]
     fn data_of_an_error_with_the_reserved_key_is_not_built() {

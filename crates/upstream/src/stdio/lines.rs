@@ -14,6 +14,7 @@ use serde_json::{Value, json};
 use tokio::io::AsyncRead;
 
 use crate::{
+    arriving::Arriving,
     message_limit::{MessageLimit, instead},
     open_calls::OpenCalls,
     redactor::Redactor,
@@ -60,7 +61,7 @@ impl<R: AsyncRead + Unpin> Lines<R> {
         task_tools: Arc<TaskTools>,
         calls: Arc<OpenCalls>,
     ) -> Self {
-        let lines = LineReader::new(reader, longest);
+        let lines = LineReader::new(reader, longest).within(Arriving::of_app(&id.into()));
         let limit = MessageLimit::new(id, longest, calls);
         let parser = Parser { id: id.to_owned(), limit, redactor, task_tools, junk: 0 };
         Self { lines, parser: Some(parser) }
