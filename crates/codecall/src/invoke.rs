@@ -2,7 +2,8 @@
 
 use gatewright_agentscript::excerpt;
 use gatewright_core::{
-    AnswersByRetry, AskedAtOnce, Caller, InvokeError, PermittedTool, ToolEntry, codes, off_thread,
+    AnswerRoom, AnswersByRetry, AskedAtOnce, Caller, InvokeError, PermittedTool, ToolEntry, codes,
+    off_thread,
     rmcp::{
         RoleServer,
         model::{CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, JsonObject},
@@ -44,6 +45,7 @@ impl CodeCall {
     ) -> CallToolResponse {
         let mut sent = SentTexts::of_input(&input.input);
         let peer = context.peer.clone();
+        let room = AnswerRoom::of(&context);
         context.meta = without_tasks(&context);
         context.extensions.insert(AnswersByRetry);
         context.extensions.insert(AskedAtOnce);
@@ -70,12 +72,12 @@ impl CodeCall {
         }
         let reading = self.shapes.reading(&tool, caller);
         let (size, finish) = (size(&answered), self.finish(caller));
+        let most = self.settings().limits.host_bytes;
         let value = ToolValue::of(answered, reading, |block| Ok(blocks.add(block))).await;
-        match value {
+        match value.within(room.as_ref(), most) {
             ToolValue::Ok(read) => {
                 sent_input.into_iter().for_each(SentInput::accepted);
                 self.usage.called(caller, &tool);
-                let most = self.settings().limits.host_bytes;
                 // In one step: values that wait for the next one would add up.
                 let reply = move || {
                     finish.reply(json!({"status": "ok", "result": read.into_value_within(most)}), blocks)

@@ -4,7 +4,7 @@ use std::{borrow::Cow, iter::Peekable};
 
 use gatewright_agentscript::{Sanitizer, excerpt};
 use gatewright_core::{
-    InvokeError, ToolEntry, codes, off_thread,
+    AnswerRoom, InvokeError, ToolEntry, codes, off_thread,
     rmcp::model::{CallToolResponse, CallToolResult, ContentBlock},
     whole_seconds,
 };
@@ -108,7 +108,21 @@ impl From<InvokeError> for Failure {
     }
 }
 
+/// Times that a value is in memory while the reply with it is made: as it came, in the reply, and as text.
+const COPIES_IN_REPLY: u64 = 3;
+
 impl ToolValue {
+    /// The same, if `room` has the memory for a reply with a value of up to `most` bytes.
+    pub(crate) fn within(self, room: Option<&AnswerRoom>, most: u64) -> Self {
+        let Self::Ok(read) = &self else { return self };
+        let bytes = COPIES_IN_REPLY.saturating_mul(read.bytes_within(most));
+        match room.map(|room| room.reserve(bytes)) {
+            Some(Err(why)) => Self::Failed(Failure::new("UPSTREAM_TOO_LARGE", why)),
+            // The room is kept with the request.
+            Some(Ok(_)) | None => self,
+        }
+    }
+
     /// The value of any answer an invocation can have. `keep` takes images, audio and resources, and returns what stands for them.
     pub(crate) async fn of(
         answer: Result<CallToolResponse, InvokeError>,

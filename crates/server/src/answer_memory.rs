@@ -1,10 +1,10 @@
-//! A budget for answers of apps while they are read: in all, and a share of it for each caller.
+//! A budget for answers of apps, from their arrival until the response that they become is written: in all, and a share of it for each caller.
 //!
 //! Answers to the calls of a script have the room of the script instead. What is on its way to a client counts in [`crate::unsent`].
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
-use gatewright_core::{AnswerRoom, Claimant, NoShare, Portion, Reserved, Shares};
+use gatewright_core::{AnswerRoom, Claimant, NoShare, Portion, Reserved, Share, Shares};
 
 /// Bytes that values of answers take in memory until their calls end.
 #[derive(Debug)]
@@ -14,20 +14,51 @@ pub(crate) struct AnswerMemory {
 }
 
 impl AnswerMemory {
-    /// A budget of `mib` MiB. Reading is soon over, and whoever reads alone may have half of it.
+    /// A budget of `mib` MiB. Answers are soon passed on, and whoever is alone may have half of it.
     pub(crate) fn new(mib: usize) -> Self {
         let most = mib << 20;
         Self { most, shares: Shares::new(most, Portion::AsMuchAsFree) }
     }
 
-    /// Room for the answers to the calls of one request of `claimant`. An answer that is longer than the whole budget takes all of it.
+    /// Room for the answers to the calls of one request of `claimant`, and for what is made of them. It is given back when the room is dropped: with the
+    /// request, or once its response is there. Answers that are longer than the whole budget take all of it.
     pub(crate) fn of(&self, claimant: Arc<Claimant>) -> AnswerRoom {
         let (shares, most) = (self.shares.clone(), self.most);
+        let room = Arc::<Mutex<OfRequest>>::default();
         AnswerRoom::new(move |bytes| {
-            let bytes = usize::try_from(bytes).unwrap_or(usize::MAX).min(most);
-            let share = shares.take((*claimant).clone(), bytes).map_err(|why| reason(bytes, why))?;
-            Ok(Box::new(share) as Reserved)
+            let bytes = usize::try_from(bytes).unwrap_or(usize::MAX);
+            let mut of_request = room.lock().unwrap_or_else(PoisonError::into_inner);
+            let needed = of_request.needed.saturating_add(bytes);
+            let more = match &mut of_request.kept {
+                Some(kept) => kept.grow_whole(needed.min(most).saturating_sub(kept.amount())),
+                none => shares.take((*claimant).clone(), needed.min(most)).map(|share| *none = Some(share)),
+            };
+            more.map_err(|why| reason(bytes, why))?;
+            let bytes = needed - of_request.needed;
+            of_request.needed = needed;
+            Ok(Box::new(Needed { room: room.clone(), bytes }) as Reserved)
         })
+    }
+}
+
+/// The part of one request.
+#[derive(Debug, Default)]
+struct OfRequest {
+    /// Bytes that are needed now.
+    needed: usize,
+    /// The most that was needed at once: what was made of the answers is there until the request ends.
+    kept: Option<Share>,
+}
+
+/// Bytes that one answer needs until this is dropped.
+struct Needed {
+    room: Arc<Mutex<OfRequest>>,
+    bytes: usize,
+}
+
+impl Drop for Needed {
+    fn drop(&mut self) {
+        self.room.lock().unwrap_or_else(PoisonError::into_inner).needed -= self.bytes;
     }
 }
 
@@ -56,19 +87,29 @@ mod tests {
     #[test]
     fn a_caller_has_half_or_one_answer_of_any_length_and_others_have_the_rest() {
         let memory = AnswerMemory::new(1);
-        let (ada, bob) = (memory.of(caller("ada")), memory.of(caller("bob")));
-        let parts: Vec<_> = std::iter::from_fn(|| ada.reserve(100_000).ok()).take(20).collect();
+        let full = |subject: &str| {
+            let room = memory.of(caller(subject));
+            room.reserve(100_000).map(|_| room)
+        };
+        let parts: Vec<_> = std::iter::from_fn(|| full("ada").ok()).take(20).collect();
         assert_eq!(parts.len(), 5, "half of the budget");
-        let why = memory.of(caller("ada")).reserve(100_000).err().unwrap();
+        let why = full("ada").err().unwrap();
         assert!(
             why.contains("100000 bytes") && why.contains("this caller") && why.contains("http.maxUnsentMib"),
             "{why}"
         );
-        let rest = bob.reserve(500_000).unwrap();
-        assert!(memory.of(caller("eve")).reserve(100_000).err().unwrap().contains("other answers have"));
-        drop((parts, rest));
+        let bob = memory.of(caller("bob"));
+        drop(bob.reserve(500_000).unwrap());
+        assert!(full("eve").err().unwrap().contains("other answers have"), "it is kept with the request");
+        drop((parts, bob));
         assert_eq!(memory.shares.taken(), 0);
-        drop(ada.reserve(u64::MAX).unwrap());
-        assert!(bob.reserve(1 << 20).is_ok(), "given back");
+        let alone = memory.of(caller("ada"));
+        drop(alone.reserve(700_000).unwrap());
+        drop(alone.reserve(600_000).unwrap());
+        assert_eq!(memory.shares.taken(), 700_000, "the most that it needs at once");
+        drop((alone.reserve(500_000).unwrap(), alone.reserve(64 << 20).unwrap()));
+        assert_eq!(memory.shares.taken(), 1 << 20);
+        drop(alone);
+        assert!(memory.of(caller("bob")).reserve(1 << 20).is_ok(), "given back");
     }
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use axum::body::Body;
 use futures::future::BoxFuture;
-use gatewright_core::{Claimant, Era, Gateway, Principal, Revision, Share, begin_off_thread};
+use gatewright_core::{AnswerRoom, Claimant, Era, Gateway, Principal, Revision, Share, begin_off_thread};
 use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode, header, request::Parts};
 use http_body_util::Full;
 use rmcp::transport::{StreamableHttpServerConfig, StreamableHttpService};
@@ -109,7 +109,7 @@ async fn answer(endpoint: &Endpoint, request: Request<Body>) -> Result<Response<
         (false, true) => Some(endpoint.gate.until_ended(&parts)),
         (false, false) => None,
     };
-    let place = Place { permit: Arc::new(permit), more: Vec::new(), until, caller: None };
+    let place = Place { permit: Arc::new(permit), more: Vec::new(), until, caller: None, answers: None };
     accept_anything(&mut parts.headers);
     let message = match parts.method {
         Method::POST => {
@@ -151,6 +151,8 @@ struct Place {
     until: Option<BoxFuture<'static, ()>>,
     /// The caller of an answer that is made here.
     caller: Option<Arc<Claimant>>,
+    /// The room of what apps answered. A response that is there whole needs it no more.
+    answers: Option<AnswerRoom>,
 }
 
 impl Place {
@@ -159,7 +161,9 @@ impl Place {
             for_caller(&mut response, caller);
         }
         response.map(|body| {
-            let guarded = GuardedBody::new(body, (self.permit, self.more));
+            let is_whole = http_body::Body::size_hint(&body).exact().is_some();
+            let answers = self.answers.filter(|_| !is_whole);
+            let guarded = GuardedBody::new(body, (self.permit, self.more, answers));
             match self.until {
                 Some(end) => guarded.until(end).into_body(),
                 None => guarded.into_body(),
@@ -192,7 +196,8 @@ impl SessionHome for Endpoint {
             // The other instance knows the token, and ends the stream with it.
             let until =
                 (parts.method == Method::GET).then(|| stream_end(self, Box::pin(std::future::pending())));
-            let place = Place { permit: Arc::new(permit), more: Vec::new(), until, caller: None };
+            let place =
+                Place { permit: Arc::new(permit), more: Vec::new(), until, caller: None, answers: None };
             match here(self, parts, message, place, owner).await {
                 Ok(response) | Err(response) => response,
             }
@@ -208,6 +213,7 @@ async fn here(
     owner: Owner,
 ) -> Result<Response<Body>, Response<Body>> {
     place.caller = parts.extensions.get::<Arc<Claimant>>().cloned();
+    place.answers = parts.extensions.get::<AnswerRoom>().cloned();
     let ends_session = parts.method == Method::DELETE;
     if ends_session
         && endpoint.with_sessions

@@ -3,7 +3,7 @@
 use std::{borrow::Cow, sync::Arc};
 
 use gatewright_core::{ToolEntry, rmcp::model::JsonObject};
-use gatewright_json::weight;
+use gatewright_json::{value_bytes, weight};
 use gatewright_shape::{Digits, keep_digits, spell_long_integers};
 use serde::{Deserialize, de::IgnoredAny};
 use serde_json::{Value, value::RawValue};
@@ -39,6 +39,17 @@ impl Read {
                 Value::String(Box::<str>::from(json).into())
             }
             read => read.into_value(),
+        }
+    }
+
+    /// Bytes of memory that [`Self::into_value_within`] takes with the same limit.
+    pub(crate) fn bytes_within(&self, most: u64) -> u64 {
+        match self {
+            Self::Value(value) => value_bytes(value),
+            Self::Json(json) => {
+                let text = json.get().len() as u64;
+                weight(json.get()).ok().filter(|bytes| *bytes <= most).unwrap_or(text)
+            }
         }
     }
 

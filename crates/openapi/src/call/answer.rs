@@ -155,6 +155,7 @@ pub(crate) async fn success(
     }
     if is_text(&kind) || is_untyped && std::str::from_utf8(&body).is_ok() {
         let text = decoded(body, headers);
+        memory.take_part(written(&text))?;
         let mut result = CallToolResult::success(vec![ContentBlock::text(text.clone())]);
         if operation.shape == ResponseShape::Wrapped {
             result.structured_content = Some(json!({"result": text}));
@@ -162,6 +163,16 @@ pub(crate) async fn success(
         return Ok(result);
     }
     Ok(binary(operation, &kind, &body))
+}
+
+/// Bytes that a text and its copy take, and a reply with it: controls grow to six characters in JSON.
+fn written(text: &str) -> u64 {
+    let in_json = |byte: u8| match byte {
+        0..0x20 => 6,
+        b'"' | b'\\' => 2,
+        _ => 1,
+    };
+    2 * text.len() as u64 + text.bytes().map(in_json).sum::<u64>()
 }
 
 /// The text of bytes that were read as JSON. Any that are no UTF-8 were refused there.
