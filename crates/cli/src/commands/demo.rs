@@ -106,6 +106,12 @@ fn random_secret() -> String {
     HEXLOWER.encode(&bytes)
 }
 
+/// The path of this program, if it is one that was built in a checkout.
+fn own_path() -> Option<String> {
+    let path = std::env::current_exe().ok()?;
+    path.iter().any(|part| part == "target").then(|| path.display().to_string())
+}
+
 /// Lines to paste. With `secret`, they get a token first.
 fn tour(base: &str, path: &str, console: Option<&str>, tools: usize, secret: Option<&str>) -> String {
     let console = console.map(|url| format!("\n  Console        {url}")).unwrap_or_default();
@@ -123,6 +129,9 @@ fn tour(base: &str, path: &str, console: Option<&str>, tools: usize, secret: Opt
             " -H \"authorization: Bearer $GATEWRIGHT_TOKEN\"",
         ),
     };
+    let own = own_path()
+        .map(|path| format!("`gatewright` is not on the path? Write `{path}`. "))
+        .unwrap_or_default();
     format!(
         r#"
 Gatewright is serving {tools} tools of three sample apps (crm, billing, support) in code mode.
@@ -153,7 +162,7 @@ Paste these lines into another terminal:
   # Connect Claude Code
   claude mcp add --transport http gatewright {url}
 
-Running from a checkout? Write `cargo run --release --` instead of `gatewright`. Ctrl-C stops the demo.
+{own}Ctrl-C stops the demo.
 "#
     )
 }
