@@ -189,6 +189,9 @@ pub enum WorkerError {
     /// As many runs are waiting as the pool allows.
     #[error("the execution queue is full ({0} waiting); try again later")]
     QueueFull(usize),
+    /// The machine or container has too little memory left for another run.
+    #[error("there is too little memory left for another script; try again later")]
+    NoMemory,
     /// No worker came free in time.
     #[error("waited {} ms for a worker; try again later", .0.as_millis())]
     QueueTimeout(Duration),
@@ -240,7 +243,7 @@ impl WorkerError {
             Self::MemoryExceeded(_) => (1, "WORKER_MEMORY_EXCEEDED"),
             Self::Crashed(_) => (2, "WORKER_CRASHED"),
             Self::Disposed => (3, "POOL_DISPOSED"),
-            Self::QueueFull(_) => (4, "QUEUE_FULL"),
+            Self::QueueFull(_) | Self::NoMemory => (4, "QUEUE_FULL"),
             Self::QueueTimeout(_) => (5, "QUEUE_TIMEOUT"),
             Self::Aborted => (6, "EXECUTION_ABORTED"),
             Self::MessageFlood(_) => (7, "MESSAGE_FLOOD"),

@@ -261,6 +261,7 @@ impl WorkerPool {
         loop {
             let lease = match resumed.take() {
                 Some(lease) => Ok(lease),
+                None if !(self.config.has_memory)() => Err(WorkerError::NoMemory.into()),
                 None => tokio::select! {
                     biased;
                     () = cancel.cancelled() => Err(WorkerError::Aborted.into()),

@@ -175,6 +175,9 @@ impl Default for WorkerConfig {
     }
 }
 
+/// Bytes that a run needs at least, in its worker and beside it.
+const RUN_BYTES: u64 = 8 << 20;
+
 impl WorkerConfig {
     /// The pool these settings describe.
     pub fn pool(&self) -> PoolConfig {
@@ -186,6 +189,7 @@ impl WorkerConfig {
             .require_sandbox(self.require_sandbox)
             .queue(self.queue)
             .queue_timeout(self.queue_timeout)
+            .has_memory(|| FreeMemory::of_system().try_take(RUN_BYTES))
             .recycle_after(self.recycle_after);
         if let Some(workers) = self.workers {
             config = config.workers(workers);

@@ -120,8 +120,8 @@ struct ControlGroup {
     limit: PathBuf,
     used: PathBuf,
     stat: PathBuf,
-    /// The name in `stat` of file pages that nobody used for a while.
-    inactive: &'static str,
+    /// The names in `stat` of file pages.
+    cached: [&'static str; 2],
 }
 
 impl ControlGroup {
@@ -131,11 +131,12 @@ impl ControlGroup {
         text.trim().parse().ok().filter(|bytes| *bytes < 1 << 60)
     }
 
-    /// Its working set: what it uses, without file pages that the kernel can take back.
+    /// What it uses, without file pages, which the kernel can take back.
     fn used(&self) -> Option<u64> {
         let used: u64 = fs::read_to_string(&self.used).ok()?.trim().parse().ok()?;
         let stat = fs::read_to_string(&self.stat).ok()?;
-        Some(used.saturating_sub(field(&stat, self.inactive).unwrap_or_default()))
+        let cached = self.cached.iter().filter_map(|name| field(&stat, name)).sum();
+        Some(used.saturating_sub(cached))
     }
 }
 
@@ -146,23 +147,24 @@ fn control_groups(root: &Path) -> Vec<ControlGroup> {
     let groups = of_process.lines().filter_map(|line| {
         let mut parts = line.splitn(3, ':').skip(1);
         let (controllers, path) = (parts.next()?, parts.next()?);
-        let (mount, names) = match controllers {
-            "" => ("sys/fs/cgroup", ["memory.max", "memory.current", "inactive_file "]),
+        let (mount, files, cached) = match controllers {
+            "" => ("sys/fs/cgroup", ["memory.max", "memory.current"], ["inactive_file ", "active_file "]),
             _ if controllers.split(',').any(|controller| controller == "memory") => (
                 "sys/fs/cgroup/memory",
-                ["memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file "],
+                ["memory.limit_in_bytes", "memory.usage_in_bytes"],
+                ["total_inactive_file ", "total_active_file "],
             ),
             _ => return None,
         };
-        Some((root.join(mount), path, names))
+        Some((root.join(mount), path, files, cached))
     });
-    let around = |(mount, path, [limit, used, inactive]): (PathBuf, &str, [&'static str; 3])| {
+    let around = |(mount, path, [limit, used], cached): (PathBuf, &str, [&str; 2], [&'static str; 2])| {
         let folders = Path::new(path.trim_start_matches('/')).ancestors().map(|below| mount.join(below));
         let found = folders.filter(|folder| folder.join(limit).exists()).map(|folder| ControlGroup {
             limit: folder.join(limit),
             used: folder.join(used),
             stat: folder.join("memory.stat"),
-            inactive,
+            cached,
         });
         found.collect::<Vec<_>>()
     };
@@ -204,7 +206,10 @@ mod tests {
             ("proc/self/cgroup", "0::/pod/gateway\n"),
             ("sys/fs/cgroup/pod/memory.max", "1073741824\n"),
             ("sys/fs/cgroup/pod/memory.current", "524288000\n"),
-            ("sys/fs/cgroup/pod/memory.stat", "anon 1\nfile 2\ninactive_file 104857600\n"),
+            (
+                "sys/fs/cgroup/pod/memory.stat",
+                "anon 1\nfile 2\ninactive_file 52428800\nactive_file 52428800\n",
+            ),
             ("sys/fs/cgroup/pod/gateway/memory.max", "max\n"),
             ("sys/fs/cgroup/pod/gateway/memory.current", "1\n"),
             ("sys/fs/cgroup/pod/gateway/memory.stat", "inactive_file 0\n"),
@@ -215,7 +220,10 @@ mod tests {
             ("proc/self/cgroup", "12:memory,cpu:/docker/abc\n0::/docker/abc\n"),
             ("sys/fs/cgroup/memory/memory.limit_in_bytes", "268435456"),
             ("sys/fs/cgroup/memory/memory.usage_in_bytes", "104857600"),
-            ("sys/fs/cgroup/memory/memory.stat", "inactive_file 7\ntotal_inactive_file 52428800\n"),
+            (
+                "sys/fs/cgroup/memory/memory.stat",
+                "inactive_file 7\ntotal_inactive_file 52428800\ntotal_active_file 0\n",
+            ),
         ];
         assert_eq!(read(&of_container), ((256 - 50 - 64) * MIB, Some(256 * MIB)));
         let unlimited = [

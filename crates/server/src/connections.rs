@@ -9,7 +9,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use gatewright_core::{Claimant, Network, Portion, Share, Shares};
+use gatewright_core::{Claimant, FreeMemory, Network, Portion, Share, Shares};
 use rustix::process::{Resource, getrlimit};
 use tracing::Level;
 
@@ -18,6 +18,15 @@ const LOG_EVERY: Duration = Duration::from_secs(10);
 
 /// Number of connections that is enough for most deployments.
 const ENOUGH: usize = 4_096;
+
+/// Memory of the container or machine for each connection, in bytes: a few times what an idle one takes.
+const BYTES_PER_CONNECTION: u64 = 64 << 10;
+
+/// Connections that the memory of the container or machine has room for.
+fn fitting() -> usize {
+    let total = FreeMemory::of_system().total().unwrap_or(u64::MAX);
+    usize::try_from(total / BYTES_PER_CONNECTION).unwrap_or(usize::MAX)
+}
 
 /// A connection's place; free again when dropped.
 pub(crate) type Place = Share;
@@ -48,7 +57,7 @@ impl Places {
             None => {}
         }
         Self {
-            shares: Shares::new(room, Portion::QuarterOfFree),
+            shares: Shares::new(room.min(fitting()), Portion::QuarterOfFree),
             proxies,
             began: Instant::now(),
             log_at_ms: AtomicU64::new(0),

@@ -11,8 +11,8 @@ use std::{
 use axum::body::Body;
 use futures::future::BoxFuture;
 use gatewright_core::{
-    AccessMode, Authenticator, Caller, CallerAddress, Claimant, EndpointName, Era, Gateway, KnownSince,
-    Network, Portion, Principal, Scopes, Share, Shares, WorkTerms, off_thread,
+    AccessMode, Authenticator, Caller, CallerAddress, Claimant, EndpointName, Era, FreeMemory, Gateway,
+    KnownSince, Network, NoShare, Portion, Principal, Scopes, Share, Shares, WorkTerms, off_thread,
 };
 use http::{HeaderMap, HeaderValue, Method, Request, Response, Uri, header, request::Parts};
 use http_body::Body as _;
@@ -34,6 +34,9 @@ use crate::{
 pub(crate) fn listens(era: Era, headers: &HeaderMap) -> bool {
     era.is_stateless() && headers.get("mcp-method").is_some_and(|name| name == "subscriptions/listen")
 }
+
+/// Bytes that a stream takes.
+const STREAM_BYTES: u64 = 64 << 10;
 
 /// Admits requests to the endpoints of both transports: by origin, caller, load and scopes.
 pub(crate) struct RequestGate {
@@ -161,6 +164,9 @@ impl RequestGate {
             return Err(refusal::unread_answers());
         }
         let room = if stream { &self.streams } else { &self.calls };
+        if stream && !FreeMemory::of_system().try_take(STREAM_BYTES) {
+            return Err(refusal::no_room_for_stream(NoShare::Room));
+        }
         room.take(claimant, 1).map_err(|why| match stream {
             true => refusal::no_room_for_stream(why),
             false => refusal::no_room_for_request(why),

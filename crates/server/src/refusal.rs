@@ -132,7 +132,9 @@ pub(crate) fn unread_answers() -> Response<Body> {
 
 pub(crate) fn no_room(why: NoShare) -> Response<Body> {
     match why {
-        NoShare::Room => busy("too many sessions are open; `http.maxSessions` is the limit"),
+        NoShare::Room => busy(
+            "too many sessions are open; `http.maxSessions`, and what the machine or container has left, is the limit",
+        ),
         NoShare::Share => too_many(
             "this caller, or its network, has its share of the sessions; end those that are not used (DELETE), or wait until they do: \
              `http.maxSessionsPerCaller` is the limit",
@@ -184,7 +186,9 @@ pub(crate) fn no_room_in_memory(why: NoShare) -> Response<Body> {
 
 pub(crate) fn no_room_for_stream(why: NoShare) -> Response<Body> {
     match why {
-        NoShare::Room => busy("too many streams are open; `http.maxStreams` is the limit"),
+        NoShare::Room => busy(
+            "too many streams are open; `http.maxStreams`, and what the machine or container has left, is the limit",
+        ),
         NoShare::Share => too_many(
             "this caller, or its network, has its share of the streams; close those that are not used: a caller may have a quarter of what \
              `http.maxStreams` leaves free",

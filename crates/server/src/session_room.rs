@@ -2,9 +2,12 @@
 
 use std::sync::Arc;
 
-use gatewright_core::{Claimant, NoShare, Portion, Share, Shares};
+use gatewright_core::{Claimant, FreeMemory, NoShare, Portion, Share, Shares};
 
 use crate::config::HttpConfig;
+
+/// Bytes that a session takes.
+const SESSION_BYTES: u64 = 128 << 10;
 
 /// The place of one session; free again when dropped.
 pub(crate) type SessionPlace = Share;
@@ -24,9 +27,16 @@ impl SessionRoom {
 
     /// A place for a session of `opener`.
     pub(crate) fn take(&self, opener: Claimant) -> Result<SessionPlace, NoShare> {
-        let place = self.shares.take(opener, 1);
+        let place = match FreeMemory::of_system().try_take(SESSION_BYTES) {
+            true => self.shares.take(opener, 1),
+            false => Err(NoShare::Room),
+        };
         if let Err(why) = &place {
-            tracing::info!(sessions = self.most, ?why, "a session was refused: see http.maxSessions");
+            tracing::info!(
+                sessions = self.most,
+                ?why,
+                "a session was refused: see http.maxSessions, or memory is short"
+            );
         }
         place
     }

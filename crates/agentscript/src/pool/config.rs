@@ -47,6 +47,7 @@ pub struct PoolConfig {
     pub(super) isolate_principals: bool,
     pub(super) address_space: u64,
     pub(super) command: Option<WorkerCommand>,
+    pub(super) has_memory: fn() -> bool,
 }
 
 impl Default for PoolConfig {
@@ -69,6 +70,7 @@ impl Default for PoolConfig {
             isolate_principals: false,
             address_space: 640 * 1024 * 1024,
             command: None,
+            has_memory: || true,
         }
     }
 }
@@ -107,6 +109,14 @@ impl PoolConfig {
         let fitting = usize::try_from(memory / BYTES_PER_WORKER).unwrap_or(usize::MAX).max(LEAST_MAX_WORKERS);
         let most = self.max_workers.min(fitting);
         self.max_workers(most)
+    }
+
+    /// Asked before each run begins or goes on: one for which there is no memory is refused ([`WorkerError::NoMemory`](crate::WorkerError::NoMemory)).
+    /// Default: there is.
+    #[must_use]
+    pub fn has_memory(mut self, has_memory: fn() -> bool) -> Self {
+        self.has_memory = has_memory;
+        self
     }
 
     /// Runs that may be without a worker while their calls are under way ([`RunRequest::park_after`](super::RunRequest::park_after)); others keep

@@ -215,7 +215,10 @@ fn workers(text: &mut String) {
             "Try again; report it with the script if it happens again.",
         ),
         (WorkerError::Disposed, "The server is stopping: try again."),
-        (WorkerError::QueueFull(64), "Try again later; raise `codecall.worker.queue` or `maxWorkers`."),
+        (
+            WorkerError::QueueFull(64),
+            "Try again later; raise `codecall.worker.queue` or `maxWorkers`. Where memory is short, give the gateway more.",
+        ),
         (
             WorkerError::QueueTimeout(Duration::from_secs(5)),
             "Try again later; raise `codecall.worker.maxWorkers`.",
