@@ -22,6 +22,7 @@ pub struct Person {
     is_mute: bool,
     says: Arc<Mutex<VecDeque<Value>>>,
     asked: Arc<Mutex<Vec<String>>>,
+    meanwhile: Option<Arc<dyn Fn() + Send + Sync>>,
 }
 
 impl Person {
@@ -32,6 +33,12 @@ impl Person {
     /// One whose client cannot ask.
     pub fn mute() -> Self {
         Self { is_mute: true, ..Self::default() }
+    }
+
+    /// Does this before each answer.
+    #[allow(dead_code, reason = "not all test crates do")]
+    pub fn after(self, meanwhile: impl Fn() + Send + Sync + 'static) -> Self {
+        Self { meanwhile: Some(Arc::new(meanwhile)), ..self }
     }
 
     /// Takes the questions so far.
@@ -56,6 +63,7 @@ impl ClientHandler for Person {
     ) -> Result<ElicitResult, ErrorData> {
         let ElicitRequestParams::FormElicitationParams { message, .. } = request else { panic!("a form") };
         self.asked.lock().unwrap().push(message);
+        self.meanwhile.iter().for_each(|meanwhile| meanwhile());
         let answer = self.says.lock().unwrap().pop_front();
         Ok(made(answer.expect("it was not to be asked again")))
     }

@@ -15,7 +15,7 @@ use super::{
     record::{RequestFacts, millis, now_ms},
 };
 use crate::{
-    Approved, Era, InvokeError, Invoker, Principal, RecordsError, RequestObject, ScriptRun,
+    Approved, Era, Forbidden, InvokeError, Invoker, Principal, RecordsError, RequestObject, ScriptRun,
     access::{Decided, DecidedRequest, NeededApproval, PendingRequest, Requested},
     bulk::{bulk_of, off_thread},
     questions::{AskedAtOnce, CannotAsk, ask_client, can_answer},
@@ -246,7 +246,13 @@ impl Invoker {
             if !at_once || Era::of(context).is_stateless() {
                 return Ok(Passage::Asks(asks()));
             }
+            let configuration = self.registry().configuration();
             match ask_client(context, questions.clone(), life).await {
+                // What was decided may be decided otherwise now.
+                Ok(_) if self.registry().configuration() != configuration => {
+                    let name = call.object().to_string();
+                    return Err(InvokeError::Forbidden { name, why: Forbidden::Changed });
+                }
                 Ok(responses) => return self.decided(call, responses, context).await,
                 Err(CannotAsk::Gone) if context.ct.is_cancelled() => {
                     return Err(InvokeError::Cancelled { name: call.object().to_string() });

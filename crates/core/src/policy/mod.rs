@@ -150,6 +150,8 @@ pub enum Forbidden {
     NotPermitted,
     /// The caller's access has ended since its request began.
     Ended,
+    /// The configuration was changed while it waited for an approval.
+    Changed,
     /// This policy cannot be evaluated for it.
     Failed {
         /// Name of the policy, if the failure is that of one.
@@ -164,7 +166,7 @@ impl Forbidden {
     pub fn policy(&self) -> Option<&Arc<str>> {
         match self {
             Self::Policy(policy) => Some(policy),
-            Self::NotPermitted | Self::Ended => None,
+            Self::NotPermitted | Self::Ended | Self::Changed => None,
             Self::Failed { policy, .. } => policy.as_ref(),
         }
     }
@@ -176,6 +178,9 @@ impl fmt::Display for Forbidden {
             Self::Policy(policy) => write!(f, "the policy `{policy}` forbids it"),
             Self::NotPermitted => f.write_str("no policy permits it"),
             Self::Ended => f.write_str("the access of the caller has ended since the request began"),
+            Self::Changed => f.write_str(
+                "the configuration was changed while this waited for its approval; make the request again",
+            ),
             Self::Failed { policy: Some(policy), why } => {
                 write!(f, "the policy `{policy}` cannot be evaluated for it: {why}")
             }

@@ -19,11 +19,18 @@ pub(super) struct CurrentRights {
     began: Instant,
     /// Nanoseconds after `began` from which on callers that were known before are asked for again.
     changed: AtomicU64,
+    /// Changes so far.
+    count: AtomicU64,
 }
 
 impl Default for CurrentRights {
     fn default() -> Self {
-        Self { authenticator: OnceLock::new(), began: Instant::now(), changed: AtomicU64::new(0) }
+        Self {
+            authenticator: OnceLock::new(),
+            began: Instant::now(),
+            changed: AtomicU64::new(0),
+            count: AtomicU64::new(0),
+        }
     }
 }
 
@@ -36,6 +43,12 @@ impl CurrentRights {
     /// Has callers that are known already asked for again.
     pub(super) fn change(&self) {
         self.changed.fetch_max(self.nanos(Instant::now()), Ordering::SeqCst);
+        self.count.fetch_add(1, Ordering::SeqCst);
+    }
+
+    /// The number of changes.
+    pub(super) fn count(&self) -> u64 {
+        self.count.load(Ordering::SeqCst)
     }
 
     /// The caller with the rights that it has now, if they may have changed; `None` if it can go on as it is.

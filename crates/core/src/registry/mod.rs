@@ -159,6 +159,11 @@ impl Registry {
         self.current_rights.change();
     }
 
+    /// A number that is another one after apps, their options, policies, endpoints or the rights of callers changed.
+    pub(crate) fn configuration(&self) -> u64 {
+        self.current_rights.count()
+    }
+
     /// Asks the view of `caller`, and again once the apps that have catalogs of single callers know that of `caller` if it knew
     /// nothing of what was asked for. A caller whose request began before its rights may have changed has those of now.
     pub(crate) async fn decide<T>(
@@ -242,7 +247,10 @@ impl Registry {
                 let same = current.iter().find(|same| *same.id == *id && Arc::ptr_eq(&same.app, &app));
                 match same {
                     Some(same) if *same.options == options => same.clone(),
-                    Some(same) => same.with_options(options),
+                    Some(same) => {
+                        self.current_rights.change();
+                        same.with_options(options)
+                    }
                     None => {
                         self.current_rights.change();
                         let heard = Heard::of(&*app);
@@ -266,6 +274,7 @@ impl Registry {
 
     /// Decides on all requests by `policies` from now on; `None` permits what scopes allow. Everybody hears that lists may have changed.
     pub fn set_policies(&self, policies: Option<Policies>) {
+        self.current_rights.change();
         let before = self.policies.swap(policies.map(Arc::new));
         if before.is_some() || self.policies.load().is_some() {
             for change in [Change::Tools, Change::Resources, Change::Prompts] {
@@ -276,6 +285,7 @@ impl Registry {
 
     /// Serves these endpoints beside the main one from now on. Everybody hears that lists may have changed.
     pub fn set_endpoints(&self, endpoints: &BTreeMap<String, EndpointConfig>) {
+        self.current_rights.change();
         self.endpoints.replace(endpoints);
         for change in [Change::Tools, Change::Resources, Change::Prompts] {
             self.announce(change);

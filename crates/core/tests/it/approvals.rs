@@ -100,6 +100,28 @@ async fn a_client_of_either_era_is_asked_and_the_call_is_made_once() {
 }
 
 #[tokio::test]
+async fn what_is_approved_after_the_configuration_changed_is_not_made() {
+    for modern in [true, false] {
+        let (instance, shop) = new(terms()).await;
+        let registry = instance.gateway.registry().clone();
+        let terms = Policies { engine: None, approvals: terms() };
+        // The first time under the same policies, set anew.
+        let person = Person::saying([yes(), yes()]).after(move || {
+            registry.set_policies(Some(terms.clone()));
+        });
+        let ada = instance.ada(&person, modern).await;
+        let answer = ada.call_tool(call("pay", json!({}))).await;
+        if modern {
+            assert_eq!((text(&answer.unwrap()), shop.made()), ("pay", 1), "a retry is decided on anew");
+        } else {
+            let answer = answer.unwrap();
+            assert!(answer.is_error == Some(true) && text(&answer).contains("was changed"), "{answer:?}");
+            assert_eq!((code(&answer), shop.made()), ("ACCESS_DENIED", 0));
+        }
+    }
+}
+
+#[tokio::test]
 async fn a_no_in_any_form_is_a_denial_and_nothing_is_called() {
     for modern in [true, false] {
         for no in [

@@ -97,7 +97,7 @@ impl Bank {
             }
             Decision::Forbid(Forbidden::Policy(policy)) => format!("forbid {policy}"),
             Decision::Forbid(Forbidden::NotPermitted) => "not permitted".to_owned(),
-            Decision::Forbid(Forbidden::Ended) => "ended".to_owned(),
+            Decision::Forbid(Forbidden::Ended | Forbidden::Changed) => "not by policies".to_owned(),
             Decision::Forbid(Forbidden::Failed { policy, why }) => {
                 format!("failed {}: {why}", policy.as_deref().unwrap_or_default())
             }
