@@ -17,7 +17,7 @@ use serde::{Deserialize, Serialize};
 use crate::{
     ceiling::{Ceiling, Grantor},
     clock::Clock,
-    config::{ApiKeyConfig, AuthConfig, Mode},
+    config::{ApiKeyConfig, AuthConfig, Deployment, Mode},
     context::Context,
     crypto::{hex, sha256},
     keys::TokenError,
@@ -181,6 +181,7 @@ impl ApiKeys {
         &self,
         principal: &Principal,
         since_s: u64,
+        deployment: &Deployment,
     ) -> Result<Option<Scopes>, StoreError> {
         let Some(name) = principal.subject.strip_prefix(SUBJECT_PREFIX) else { return Ok(None) };
         let keys = self.configured.load_full();
@@ -197,8 +198,9 @@ impl ApiKeys {
             },
             (None, None) => return Ok(None),
         };
-        let endpoint = principal.endpoint.as_deref().unwrap_or(MAIN_ENDPOINT);
-        let here = |caller: &CachedToken| caller.audiences.iter().any(|name| name == endpoint);
+        let endpoint = principal.endpoint.as_deref();
+        let opens = |name: &String| deployment.is_opened_by_key(endpoint, name);
+        let here = |caller: &CachedToken| caller.audiences.iter().any(opens);
         Ok(caller.ok().filter(here).map(|caller| caller.principal.scopes))
     }
 

@@ -15,8 +15,8 @@ use std::{
 
 use futures::future::BoxFuture;
 use gatewright_core::{
-    AuthRefusal, Authenticator, CallerAddress, EndpointName, Groups, MAIN_ENDPOINT, Principal, RecordsError,
-    Scopes, WorkTerms,
+    AuthRefusal, Authenticator, CallerAddress, EndpointName, Groups, Principal, RecordsError, Scopes,
+    WorkTerms,
 };
 use http::{StatusCode, request::Parts};
 use secrecy::{ExposeSecret as _, SecretString};
@@ -184,10 +184,7 @@ impl ResourceServer {
         let deployment = &self.resource.deployment;
         if is_api_key(token) {
             let key = self.resource.api_keys.verify(token, caller).await?;
-            let opens = |name: &String| match name.as_str() {
-                MAIN_ENDPOINT => deployment.is_shared(endpoint),
-                name => endpoint == Some(name),
-            };
+            let opens = |name: &String| deployment.is_opened_by_key(endpoint, name);
             return key.audiences.iter().any(opens).then_some(key).ok_or(TokenError::Audience.into());
         }
         match &self.resource.issuer {

@@ -2,7 +2,7 @@
 
 use std::{collections::HashSet, net::IpAddr, sync::Arc};
 
-use gatewright_core::{EndpointAudience, Endpoints};
+use gatewright_core::{EndpointAudience, Endpoints, MAIN_ENDPOINT};
 use secrecy::{ExposeSecret as _, SecretString};
 use url::{Host, Url};
 
@@ -113,6 +113,11 @@ impl Deployment {
                 .is_some_and(|endpoint| endpoint.config.audience == EndpointAudience::Shared)
         };
         endpoint.is_none_or(shared)
+    }
+
+    /// Returns whether an API key that names the endpoint `name` opens an endpoint.
+    pub(crate) fn is_opened_by_key(&self, endpoint: Option<&str>, name: &str) -> bool {
+        if name == MAIN_ENDPOINT { self.is_shared(endpoint) } else { endpoint == Some(name) }
     }
 
     /// Returns whether a token for `audience`, one of [`Deployment::resources`], opens an endpoint.

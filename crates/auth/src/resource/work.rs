@@ -47,7 +47,8 @@ impl ResourceServer {
         }
         let since = since.duration_since(UNIX_EPOCH).unwrap_or_default();
         if principal.subject.starts_with(SUBJECT_PREFIX) {
-            let scopes = self.resource.api_keys.scopes_of(principal, since.as_secs()).await;
+            let (keys, deployment) = (&self.resource.api_keys, &self.resource.deployment);
+            let scopes = keys.scopes_of(principal, since.as_secs(), deployment).await;
             return match scopes {
                 Ok(scopes) => Ok(scopes.as_ref().map(within)),
                 Err(error) => Err(unavailable(&error)),

@@ -1,5 +1,7 @@
 //! Endpoints as resources: each has tokens and metadata of its own (RFC 8707, RFC 9728).
 
+use std::time::SystemTime;
+
 use gatewright_auth::{NewApiKey, ResourceServer, SystemEntropy};
 use gatewright_core::{AuthRefusal, Authenticator as _, EndpointName, Principal};
 use http::{Request, request::Parts};
@@ -39,7 +41,12 @@ async fn opened(guard: &ResourceServer, token: &str) -> Vec<&'static str> {
         let (first, second): (Result<Principal, AuthRefusal>, _) = (ask().await, ask().await);
         assert_eq!(first.is_ok(), second.is_ok(), "{name}");
         match first {
-            Ok(_) => opened.push(name),
+            Ok(caller) => {
+                let caller = caller.at(endpoint.map(Into::into));
+                let now = guard.principal_now(&caller, SystemTime::now(), None).await;
+                assert_eq!(now, Ok(Some(caller)), "{name}: it has what it had while nothing changes");
+                opened.push(name);
+            }
             Err(refused) => assert_eq!(refused.status(), 401, "{name}"),
         }
     }
