@@ -1,6 +1,6 @@
 //! Runs that wait: their questions are asked, and the answers take them on. Each question is answered once, whoever asks and however often.
 
-use std::sync::Arc;
+use std::{collections::HashSet, sync::Arc};
 
 use gatewright_core::{
     Caller, RestsOn, codes, off_thread, outline,
@@ -159,23 +159,31 @@ impl CodeCall {
         let reader = Reader::Owner(caller.principal());
         match self.executions.cancel(id, reader, &Ending::cancelled()).await {
             Ok(()) => {
-                self.withdraw_calls(id, reader).await;
+                self.withdraw_calls(id, caller).await;
                 Err(cancelled())
             }
             Err(ExecutionError::Ended) => {
                 let execution = self.executions.open(id, reader).await?;
                 let past = Past::open(execution.chunks).await.map(|(_, past)| past);
+                // Another instance that was asked to cancel it has passed the request on.
+                past.iter().for_each(|past| withdraw(&self.invoker, &past.waiting()));
                 Ok(Entered::over(result_of(&execution.head, past)?))
             }
             Err(error) => Err(error.into()),
         }
     }
 
-    /// Cancels the calls of a run that was cancelled while they waited, as far as they are held open here.
-    pub(super) async fn withdraw_calls(&self, id: &str, reader: Reader<'_>) {
-        let Ok(execution) = self.executions.open(id, reader).await else { return };
-        if let Some((_, past)) = Past::open(execution.chunks).await {
-            withdraw(&self.invoker, &past.waiting());
+    /// Cancels the calls of a run that was cancelled while they waited, here and at the instance that holds one of them open.
+    pub(super) async fn withdraw_calls(&self, id: &str, caller: &Caller) {
+        let Ok(execution) = self.executions.open(id, Reader::Owner(caller.principal())).await else { return };
+        let Some((_, past)) = Past::open(execution.chunks).await else { return };
+        let waiting = past.waiting();
+        withdraw(&self.invoker, &waiting);
+        if self.invoker.has_others() {
+            let states: HashSet<&str> = waiting.iter().flat_map(Waiting::states).collect();
+            for state in states {
+                self.cancel_at_other_instance(state, id, caller, &execution.head).await;
+            }
         }
     }
 
@@ -298,7 +306,7 @@ impl CodeCall {
                 let ending = Ending::cancelled();
                 let reader = Reader::Owner(caller.principal());
                 let _ = self.executions.cancel(&id.to_string(), reader, &ending).await;
-                self.withdraw_calls(&id.to_string(), reader).await;
+                self.withdraw_calls(&id.to_string(), caller).await;
                 Err(cancelled())
             }
             Asked::Cannot(_) if waits_for_approval(&open.waiting) => Ok(needs_approval()),

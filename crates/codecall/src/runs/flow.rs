@@ -19,7 +19,7 @@ use serde_json::{Value, json};
 use super::{
     KeptOutcome, Past, Questions, RunJournal, RunStart,
     detached::running,
-    questions::{Open, Waiting, described},
+    questions::{Open, Waiting, described, withdraw},
     record::Chunk,
     refusal::{Refusal, at_other_instance},
 };
@@ -256,10 +256,15 @@ impl CodeCall {
                 run.journal.give_back().await;
                 return running(run.id(), None).into();
             }
-            match self.suspend(run, waiting, counts(&outcome), &caller, &context).await {
+            match self.suspend(run, waiting.clone(), counts(&outcome), &caller, &context).await {
                 Ok(Next::GoOn(going)) => run = *going,
                 Ok(Next::Reply(response)) => return *response,
-                Err(refusal) => return refusal.reply().into(),
+                Err(refusal) => {
+                    if refusal.has_ended() {
+                        withdraw(&self.invoker, &waiting);
+                    }
+                    return refusal.reply().into();
+                }
             }
         }
     }
@@ -386,6 +391,7 @@ impl Step {
             Err(RunError::Worker(
                 error @ (WorkerError::QueueFull(_)
                 | WorkerError::QueueTimeout(_)
+                | WorkerError::NoMemory
                 | WorkerError::StartupFailed(_)),
             )) if journal.is_stored() => Self::NotBegun(error.clone()),
             _ => Self::Over,

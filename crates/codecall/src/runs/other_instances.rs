@@ -63,6 +63,14 @@ impl CodeCall {
         Some(answer.map(drop))
     }
 
+    /// Has the instance that holds the call of `state` cancel it, of a run that was cancelled here.
+    pub(super) async fn cancel_at_other_instance(&self, state: &str, id: &str, caller: &Caller, head: &Head) {
+        let params = json!({"name": EXECUTE, "arguments": {"resume": id, "cancel": true}});
+        let capabilities = ClientCapabilities::default();
+        let passed = passed_on("tools/call", EXECUTE, params, capabilities, head.about.address);
+        let _ = self.invoker.pass_on(state, caller, passed).await;
+    }
+
     /// Has the instance that holds a call of a run go on with it, with the answers to the questions `asks`, for a client that waits here. `None` if that is
     /// this one, or is gone.
     pub(super) async fn go_on_at_other_instance(

@@ -29,6 +29,12 @@ impl Refusal {
         self.code == error.code()
     }
 
+    /// Returns `true` if the run is over: it cannot be kept.
+    pub(super) fn has_ended(&self) -> bool {
+        use ExecutionError as E;
+        [E::TooLarge, E::TooMany, E::Full].into_iter().any(|error| self.is(error))
+    }
+
     pub(super) fn reply(self) -> CallToolResult {
         answer(json!({"status": "runtime_error", "error":
             {"source": "script", "code": self.code, "name": "Error", "message": self.message}}))

@@ -108,7 +108,7 @@ impl PluginTasks for CodeCall {
             let reader = Reader::Owner(caller.principal());
             match self.executions.cancel(&request.task_id, reader, &ending).await {
                 Ok(()) => {
-                    self.withdraw_calls(&request.task_id, reader).await;
+                    self.withdraw_calls(&request.task_id, caller).await;
                     Ok(())
                 }
                 // A task that has ended stays as it is.

@@ -15,8 +15,8 @@ use gatewright_core::{
         model::{
             CallToolRequestParams, CallToolResponse, CallToolResult, CancelTaskParams, ClientResult,
             CompleteRequestParams, CompleteResult, ContentBlock, GetPromptRequestParams, GetPromptResponse,
-            GetTaskParams, GetTaskResult, LoggingLevel, ReadResourceRequestParams, ReadResourceResponse,
-            ServerRequest, UpdateTaskParams,
+            GetTaskParams, GetTaskResult, InputRequiredResult, LoggingLevel, ReadResourceRequestParams,
+            ReadResourceResponse, ServerRequest, UpdateTaskParams,
         },
     },
 };
@@ -240,15 +240,25 @@ async fn a_call_that_asks_is_cancelled_when_its_script_ends_or_its_plan_is_cance
         assert!(matches!(answer, CallToolResponse::Complete(_)), "{end}: it ends");
         older.ended.notified().await;
     }
-    let CallToolResponse::InputRequired(asks) =
-        ada.call_tool_once(execute("return await callTool('app:ask', {})")).await.unwrap()
-    else {
-        panic!("it asks")
+    let asking = execute("return await callTool('app:ask', {})");
+    let asks = async || match ada.call_tool_once(asking.clone()).await.unwrap() {
+        CallToolResponse::InputRequired(asks) => asks,
+        other => panic!("it asks: {other:?}"),
     };
+    // An answer of the wrong type ends the plan.
+    let mut retry = asking.clone();
+    let InputRequiredResult { input_requests, request_state, .. } = asks().await;
+    retry.request_state = request_state;
+    retry.input_responses =
+        Some(input_requests.unwrap().into_keys().map(|key| (key, json!("Ada"))).collect());
+    let answer = ada.call_tool_once(retry).await.unwrap();
+    assert!(matches!(answer, CallToolResponse::Complete(_)), "it ends");
+    older.ended.notified().await;
+    let asks = asks().await;
     let id = &asks.meta.as_ref().unwrap().0["gatewright/execution"];
     let cancel = CallToolRequestParams::new("codecall:execute")
         .with_arguments(made(json!({"resume": id, "cancel": true})));
     ada.call_tool_once(cancel).await.unwrap();
     older.ended.notified().await;
-    assert_eq!(older.begun.load(Ordering::SeqCst), 4);
+    assert_eq!(older.begun.load(Ordering::SeqCst), 5);
 }
