@@ -108,8 +108,8 @@ impl From<InvokeError> for Failure {
     }
 }
 
-/// Times that a value is in memory while the reply with it is made: as it came, in the reply, and as text.
-const COPIES_IN_REPLY: u64 = 3;
+/// Times that a value is in memory in the reply that is made of it.
+const COPIES_IN_REPLY: u64 = 2;
 
 impl ToolValue {
     /// The same, if `room` has the memory for a reply with a value of up to `most` bytes.

@@ -24,41 +24,18 @@ impl AnswerMemory {
     /// request, or once its response is there. Answers that are longer than the whole budget take all of it.
     pub(crate) fn of(&self, claimant: Arc<Claimant>) -> AnswerRoom {
         let (shares, most) = (self.shares.clone(), self.most);
-        let room = Arc::<Mutex<OfRequest>>::default();
+        let kept: Mutex<Option<Share>> = Mutex::default();
         AnswerRoom::new(move |bytes| {
-            let bytes = usize::try_from(bytes).unwrap_or(usize::MAX);
-            let mut of_request = room.lock().unwrap_or_else(PoisonError::into_inner);
-            let needed = of_request.needed.saturating_add(bytes);
-            let more = match &mut of_request.kept {
-                Some(kept) => kept.grow_whole(needed.min(most).saturating_sub(kept.amount())),
-                none => shares.take((*claimant).clone(), needed.min(most)).map(|share| *none = Some(share)),
+            let mut kept = kept.lock().unwrap_or_else(PoisonError::into_inner);
+            let taken = kept.as_ref().map_or(0, Share::amount);
+            let bytes = usize::try_from(bytes).unwrap_or(usize::MAX).min(most - taken);
+            let more = match &mut *kept {
+                Some(share) => share.grow_whole(bytes),
+                none => shares.take((*claimant).clone(), bytes).map(|share| *none = Some(share)),
             };
             more.map_err(|why| reason(bytes, why))?;
-            let bytes = needed - of_request.needed;
-            of_request.needed = needed;
-            Ok(Box::new(Needed { room: room.clone(), bytes }) as Reserved)
+            Ok(Box::new(()) as Reserved)
         })
-    }
-}
-
-/// The part of one request.
-#[derive(Debug, Default)]
-struct OfRequest {
-    /// Bytes that are needed now.
-    needed: usize,
-    /// The most that was needed at once: what was made of the answers is there until the request ends.
-    kept: Option<Share>,
-}
-
-/// Bytes that one answer needs until this is dropped.
-struct Needed {
-    room: Arc<Mutex<OfRequest>>,
-    bytes: usize,
-}
-
-impl Drop for Needed {
-    fn drop(&mut self) {
-        self.room.lock().unwrap_or_else(PoisonError::into_inner).needed -= self.bytes;
     }
 }
 
@@ -105,10 +82,8 @@ mod tests {
         assert_eq!(memory.shares.taken(), 0);
         let alone = memory.of(caller("ada"));
         drop(alone.reserve(700_000).unwrap());
-        drop(alone.reserve(600_000).unwrap());
-        assert_eq!(memory.shares.taken(), 700_000, "the most that it needs at once");
-        drop((alone.reserve(500_000).unwrap(), alone.reserve(64 << 20).unwrap()));
-        assert_eq!(memory.shares.taken(), 1 << 20);
+        drop(alone.reserve(64 << 20).unwrap());
+        assert_eq!(memory.shares.taken(), 1 << 20, "what one request needs in all counts as one answer");
         drop(alone);
         assert!(memory.of(caller("bob")).reserve(1 << 20).is_ok(), "given back");
     }

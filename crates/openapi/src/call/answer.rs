@@ -42,10 +42,35 @@ const COPIES: u64 = 2;
 pub(crate) struct Memory {
     room: Option<AnswerRoom>,
     /// Bytes of what was read.
-    values: u64,
+    values: Held,
     /// Bytes of the body that is being read.
-    body: u64,
-    held: Option<(u64, Reserved)>,
+    body: Held,
+}
+
+/// Bytes that are taken, and what holds them.
+#[derive(Default)]
+struct Held {
+    needed: u64,
+    taken: u64,
+    parts: Vec<Reserved>,
+}
+
+impl Held {
+    /// Takes `more` bytes of `room`, and some ahead.
+    fn grow(&mut self, room: Option<&AnswerRoom>, more: u64) -> Result<(), CallError> {
+        self.needed += more;
+        let Some(room) = room.filter(|_| self.needed > SHORT as u64) else { return Ok(()) };
+        if self.needed <= self.taken {
+            return Ok(());
+        }
+        let missing = self.needed - self.taken;
+        let take = |bytes| room.reserve(bytes).map(|part| (bytes, part));
+        let taken = take(missing + self.needed / 4).or_else(|_| take(missing));
+        let (bytes, part) = taken.map_err(CallError::NoRoom)?;
+        self.taken += bytes;
+        self.parts.push(part);
+        Ok(())
+    }
 }
 
 impl Memory {
@@ -55,40 +80,21 @@ impl Memory {
 
     /// Takes room for a JSON text once it is parsed.
     fn take(&mut self, json: &[u8], measured: Measured) -> Result<(), CallError> {
-        if json.len() > SHORT {
-            self.values += measured.bytes;
-        }
-        self.hold()
+        if json.len() > SHORT { self.take_part(measured.bytes) } else { Ok(()) }
     }
 
     /// Takes room for a part of an answer that has `bytes` in memory.
     pub(crate) fn take_part(&mut self, bytes: u64) -> Result<(), CallError> {
-        self.values += bytes;
-        self.hold()
+        self.values.grow(self.room.as_ref(), bytes)
     }
 
     /// Takes room for `bytes` more of the body, until [`Memory::end_body`].
     pub(crate) fn take_body(&mut self, bytes: usize) -> Result<(), CallError> {
-        self.body += COPIES * bytes as u64;
-        self.hold()
+        self.body.grow(self.room.as_ref(), COPIES * bytes as u64)
     }
 
     pub(crate) fn end_body(&mut self) {
-        self.body = 0;
-    }
-
-    fn hold(&mut self) -> Result<(), CallError> {
-        let needed = self.values + self.body;
-        let Some(room) = self.room.as_ref().filter(|_| needed > SHORT as u64) else { return Ok(()) };
-        if self.held.as_ref().is_some_and(|(held, _)| *held >= needed) {
-            return Ok(());
-        }
-        // All is given back before more is taken: a caller that holds nothing else needs no share, but room.
-        self.held = None;
-        let take = |bytes| room.reserve(bytes).map(|room| (bytes, room));
-        let held = take(needed + needed / 4).or_else(|_| take(needed));
-        self.held = Some(held.map_err(CallError::NoRoom)?);
-        Ok(())
+        self.body = Held::default();
     }
 }
 

@@ -361,7 +361,7 @@ mod tests {
         let taken = Arc::new(AtomicU64::new(0));
         let room = AnswerRoom::new({
             let taken = Arc::clone(&taken);
-            move |bytes| match taken.fetch_max(bytes, Ordering::Relaxed).max(bytes) {
+            move |bytes| match taken.fetch_add(bytes, Ordering::Relaxed) + bytes {
                 0..1_000_000 => Ok(Box::new(()) as Reserved),
                 _ => Err("no room".to_owned()),
             }
