@@ -44,7 +44,7 @@ impl UpstreamApp {
     /// # Panics
     /// Outside a Tokio runtime.
     pub fn start(id: &str, config: UpstreamConfig, environment: HashMap<String, String>) -> Arc<Self> {
-        let beside = SharedByConnections::new(&config);
+        let beside = SharedByConnections::new(&config, false);
         Self::start_for(id, config, environment, None, beside)
     }
 

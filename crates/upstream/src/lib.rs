@@ -45,6 +45,7 @@ mod http;
 mod http_client;
 mod http_error;
 mod jsonc;
+mod list_room;
 mod mcp_servers;
 mod message_limit;
 mod open_calls;

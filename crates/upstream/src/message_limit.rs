@@ -68,10 +68,16 @@ impl MessageLimit {
             return Ok(());
         }
         let bytes = measured.bytes + PARSING * measured.values as u64;
-        let answered = if self.calls.bound_answers() { answered_id(json) } else { None };
-        let room = match answered.and_then(|id| self.calls.reserve(&id, bytes)) {
+        let answered = answered_id(json);
+        let of_call = |id: &RequestId| self.calls.reserve(id, bytes);
+        let is_answer = answered.is_some();
+        let room = match answered.as_ref().and_then(of_call) {
             Some(room) => room,
-            None if FreeMemory::of_system().try_take(bytes) => Ok(()),
+            None if (!is_answer || self.calls.reserve_list(&self.id, bytes))
+                && FreeMemory::of_system().try_take(bytes) =>
+            {
+                Ok(())
+            }
             None => {
                 if self.may_log() {
                     tracing::warn!(app.id = %self.id, bytes, "a message of an app was skipped: not as much memory is left");

@@ -30,6 +30,7 @@ use tokio::{
 use tokio_util::sync::CancellationToken;
 
 use crate::{
+    list_room::{ListRoom, ReadsLists},
     rare_line::RareLine,
     result_kinds::Asked,
     short_messages::{short_log, short_progress},
@@ -179,6 +180,8 @@ pub(crate) struct OpenCalls {
     table: Mutex<Table>,
     /// About messages that are skipped.
     pub(crate) skipped: RareLine,
+    /// For answers to the gateway's own requests for lists.
+    lists: ListRoom,
     turns: Arc<Turns>,
 }
 
@@ -244,9 +247,14 @@ impl OpenCalls {
         call.hand_on(Event::Ask(Box::new(question)), bytes)
     }
 
-    /// Returns `true` if an open call bounds the memory of its answer.
-    pub(crate) fn bound_answers(&self) -> bool {
-        self.lock().all.iter().any(|call| call.answers.is_some())
+    /// Takes room for lists that are read until the guard is dropped.
+    pub(crate) fn read_lists(&self) -> ReadsLists<'_> {
+        self.lists.begin()
+    }
+
+    /// Takes room for an answer of the app `id` to a request of the gateway's own. Returns `false` if there is none.
+    pub(crate) fn reserve_list(&self, id: &Arc<str>, bytes: u64) -> bool {
+        self.lists.take(id, bytes)
     }
 
     /// Takes room for the answer to request `id`, of `bytes` once it is parsed, until its call is over: an error if the call has no room for

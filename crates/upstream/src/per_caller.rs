@@ -86,7 +86,7 @@ impl PerCallerApp {
             None if credentials.is_some() => connections.link.up(authorize::catalog(id)),
             None => connections.link.up(Catalog::default()),
         }
-        let beside = SharedByConnections::new(&config);
+        let beside = SharedByConnections::new(&config, true);
         Arc::new(Self {
             id: id.to_owned(),
             config,

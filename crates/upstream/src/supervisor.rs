@@ -150,6 +150,7 @@ async fn read_lists(shared: &Upstream, connection: &Connection) -> Result<Catalo
     let limit = CatalogLimit::of_bytes(shared.config.max_catalog_bytes);
     // Never closed.
     let _turn = shared.reading.acquire().await.ok();
+    let _room = shared.is_of_caller.then(|| connection.calls.read_lists());
     let reading = Catalog::read_within(&connection.peer, connection.capabilities.clone(), limit);
     let longest = shared.config.connect_timeout;
     match tokio::time::timeout(longest, reading).await {

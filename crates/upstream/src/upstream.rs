@@ -30,12 +30,15 @@ pub(crate) struct SharedByConnections {
     followed: FollowedRoom,
     /// Turns to read lists.
     pub(crate) reading: Arc<Semaphore>,
+    /// The connections belong to callers, who begin them.
+    of_callers: bool,
 }
 
 impl SharedByConnections {
-    /// For an app with this configuration.
-    pub(crate) fn new(config: &UpstreamConfig) -> Self {
+    /// For an app with this configuration, with one connection or with those `of_callers`.
+    pub(crate) fn new(config: &UpstreamConfig, of_callers: bool) -> Self {
         Self {
+            of_callers,
             own_places: caller_places(config.max_concurrency),
             followed: FollowedRoom::default(),
             reading: Arc::new(Semaphore::new(MOST_READ)),
@@ -57,6 +60,8 @@ pub(crate) struct Upstream {
     pub(crate) places: Places,
     /// Turns to read lists.
     pub(crate) reading: Arc<Semaphore>,
+    /// It is one of the connections that callers begin.
+    pub(crate) is_of_caller: bool,
     /// Resources followed for clients.
     pub(crate) followed: Arc<FollowedResources>,
     pub(crate) level: Mutex<Option<LoggingLevel>>,
@@ -75,10 +80,11 @@ impl Upstream {
         config: UpstreamConfig,
         environment: HashMap<String, String>,
         user: Option<User>,
-        SharedByConnections { own_places, followed, reading }: SharedByConnections,
+        SharedByConnections { own_places, followed, reading, of_callers }: SharedByConnections,
     ) -> Self {
         Self {
             reading,
+            is_of_caller: of_callers,
             user,
             id: id.into(),
             redactor: config.redactor(),

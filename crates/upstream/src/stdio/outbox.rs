@@ -324,7 +324,8 @@ mod tests {
             assert_eq!(waiting(&outbox), expected);
             assert!(outbox.push(&call(0, 1_000)).is_ok());
             drop(outbox.push(&cancel(0)).unwrap());
-            assert_eq!(outbox.lock().bytes, outbox.lock().answer_bytes);
+            let queue = outbox.lock();
+            assert_eq!(queue.bytes, queue.answer_bytes);
         }
     }
 
