@@ -2,6 +2,7 @@
 
 use std::io;
 
+use bytes::Bytes;
 use futures::{Stream, StreamExt as _, stream::BoxStream};
 use gatewright_core::{ConnectionThread, LineRoom as _};
 use http::{
@@ -83,7 +84,12 @@ impl StreamRequest<'_> {
 /// The events of a response, each of at most `longest` bytes, as far as there is memory for those that are `arriving`.
 pub(crate) fn events(response: Response, longest: usize, mut arriving: Arriving) -> Events {
     let mut size = EventSize::default();
-    let bytes = response.bytes_stream().map(move |chunk| {
+    let chunks = response.bytes_stream().then(async |chunk| {
+        // Line ends alone are no event.
+        give_way(chunk.as_ref().map_or(0, Bytes::len)).await;
+        chunk
+    });
+    let bytes = chunks.map(move |chunk| {
         let chunk = chunk.map_err(|error| io::Error::other(RequestError::from(error)))?;
         match size.add(&chunk) {
             most if most > longest => Err(io::Error::other(TOO_LONG)),
@@ -94,15 +100,27 @@ pub(crate) fn events(response: Response, longest: usize, mut arriving: Arriving)
     giving_way(SseStream::from_bytes_stream(bytes))
 }
 
+/// Bytes of a piece or message after which other work has its turn: to read more than a hundred of them takes long.
+const LONG: usize = 4 << 10;
+
+/// Lets other work on the thread have its turn: after each `bytes` that are many, and after some that are few.
+pub(crate) async fn give_way(bytes: usize) {
+    if bytes > LONG {
+        tokio::task::yield_now().await;
+    } else {
+        tokio::task::coop::consume_budget().await;
+    }
+}
+
 /// The same events. Between them, other work on the thread gets its turn: thousands of small ones arrive in one piece.
 pub(crate) fn giving_way<E: Send + 'static>(
     events: impl Stream<Item = Result<Sse, E>> + Send + 'static,
 ) -> BoxStream<'static, Result<Sse, E>> {
-    let give_way = async |event| {
-        tokio::task::coop::consume_budget().await;
+    let each = async |event: Result<Sse, E>| {
+        give_way(event.as_ref().ok().and_then(|event| event.data.as_ref()).map_or(0, String::len)).await;
         event
     };
-    events.then(give_way).boxed()
+    events.then(each).boxed()
 }
 
 /// Counts the bytes of the event under way.

@@ -23,7 +23,7 @@ use rmcp::{
 
 use crate::{
     arriving::Arriving,
-    event_stream::events,
+    event_stream::{events, give_way},
     http_client::UpstreamHttpClient,
     http_error::{Failed, HttpError, RequestError},
     message_limit::MessageLimit,
@@ -238,6 +238,7 @@ async fn read(
 ) -> Result<Option<Vec<u8>>, Failed> {
     let mut body = Vec::new();
     while let Some(chunk) = response.chunk().await.map_err(RequestError::from)? {
+        give_way(chunk.len()).await;
         let length = body.len() + chunk.len();
         if length > longest {
             return Err(StreamableHttpError::ResponseBodyTooLarge { max_size: longest });

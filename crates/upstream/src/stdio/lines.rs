@@ -15,6 +15,7 @@ use tokio::io::AsyncRead;
 
 use crate::{
     arriving::Arriving,
+    event_stream::give_way,
     message_limit::{MessageLimit, instead},
     open_calls::OpenCalls,
     redactor::Redactor,
@@ -76,6 +77,7 @@ impl<R: AsyncRead + Unpin> Lines<R> {
                 Ok(None) | Err(_) => Some(parser.end()),
                 Ok(Some(Line::TooLong { head, tail })) => parser.too_long(&head, &tail),
                 Ok(Some(Line::Whole(line))) => {
+                    give_way(line.len()).await;
                     let parsed = off_thread(line.len(), move || {
                         let received = parser.whole(&line);
                         (parser, received)
