@@ -24,7 +24,7 @@ use crate::{
     config::HttpConfig,
     host_and_origin::AllowedSources,
     message_limit, mode, refusal,
-    request_memory::{Message, RequestMemory, Room},
+    request_memory::{self, Message, RequestMemory, Room},
     sessions::Owner,
     unsent::UnsentBudget,
 };
@@ -265,7 +265,9 @@ impl RequestGate {
                 return Err(off_thread(message.len(), move || refusal::over_limit(over, &message)).await);
             }
         };
-        let message = Message::new(message, values, room).map_err(refusal::no_room_in_memory)?;
+        let kept = if listens { request_memory::of_listening(message.len()) } else { 0 };
+        let message =
+            Message::new(message, values.saturating_add(kept), room).map_err(refusal::no_room_in_memory)?;
         if let Some(authenticator) = &self.authenticator
             && let Some(principal) = parts.extensions.get::<Principal>()
             && principal.scopes != Scopes::All

@@ -13,6 +13,14 @@ use crate::body::BodyError;
 
 /// Memory of a request that is not counted, in bytes: the number of requests is bounded elsewhere.
 const UNCOUNTED: usize = 16 * 1024;
+/// Times that the text of a list of followed resources takes in memory.
+const COPIES_FOLLOWED: usize = 16;
+
+/// Memory that a stream takes whose request has a text of `bytes`, as long as it is open. Unlike requests, streams stay: short ones count, too.
+pub(crate) fn of_listening(bytes: usize) -> u64 {
+    (UNCOUNTED + COPIES_FOLLOWED * bytes) as u64
+}
+
 /// MiB for all requests, unless the configuration says otherwise.
 pub(crate) const DEFAULT_MIB: usize = 512;
 
