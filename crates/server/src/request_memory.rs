@@ -13,8 +13,8 @@ use crate::body::BodyError;
 
 /// Memory of a request that is not counted, in bytes: the number of requests is bounded elsewhere.
 const UNCOUNTED: usize = 16 * 1024;
-/// Times that the text of a list of followed resources takes in memory.
-const COPIES_FOLLOWED: usize = 16;
+/// Times that the text of a list of followed resources takes in memory, while apps are asked to follow them.
+const COPIES_FOLLOWED: usize = 48;
 
 /// Memory that a stream takes whose request has a text of `bytes`, as long as it is open. Unlike requests, streams stay: short ones count, too.
 pub(crate) fn of_listening(bytes: usize) -> u64 {
