@@ -148,7 +148,7 @@ pub(super) struct OpenCall {
     /// Times that it has asked.
     rounds: usize,
     /// The state that its client was given with its questions.
-    state: Option<String>,
+    state: Option<Box<str>>,
     _room: Share,
     _task: AbortOnDropHandle<()>,
 }
@@ -243,7 +243,7 @@ impl OpenCalls {
     /// Notes the state with which the client of the call `id` brings its answers.
     pub(crate) fn note_state(&self, id: OpenCallId, state: &str) {
         if let Some(call) = self.0.lock().get_mut(&id) {
-            call.state = Some(state.to_owned());
+            call.state = Some(state.into());
         }
     }
 
