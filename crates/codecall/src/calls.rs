@@ -45,7 +45,6 @@ impl ScriptHost {
         let answer = loop {
             let is_repeated = asking.is_repeated();
             (params.input_responses, params.request_state) = asking.answers();
-            let answered = params.request_state.clone();
             let (mut context, _cancel) = self.inner_context(name, index);
             let within = NestedOutOfBand::default();
             context.extensions.insert(within.clone());
@@ -77,13 +76,7 @@ impl ScriptHost {
                         None => {}
                     }
                 }
-                answer => {
-                    // Of an answer that does not fit, the call would wait for another one, which a script does not give.
-                    if let (Err(_), Some(state)) = (&answer, answered) {
-                        self.invoker.withdraw(&state);
-                    }
-                    break answer;
-                }
+                answer => break answer,
             }
         };
         self.value(answer, tool).await

@@ -23,7 +23,9 @@ const MOST_MACHINE_RESERVE: u64 = 128 << 20;
 
 static OF_SYSTEM: LazyLock<FreeMemory> = LazyLock::new(|| FreeMemory::new(Path::new("/")));
 
-/// Memory of which a process is told by the kernel.
+/// Memory that the kernel says this process can still take, in bytes: the limit of each control group around it (`memory.max`, or
+/// `memory.limit_in_bytes` of version 1) without what is used but for file pages, and `MemAvailable` of the machine (`proc_meminfo(5)`); the least
+/// of them. A quarter of a limit, 512 MiB at most, and a 32nd of the machine's memory, 128 MiB at most, stay free.
 #[derive(Debug)]
 pub struct FreeMemory {
     meminfo: PathBuf,
@@ -35,12 +37,12 @@ pub struct FreeMemory {
 #[derive(Debug, Clone, Copy)]
 struct Sample {
     at: Instant,
-    /// What was left then, less what was taken since.
+    /// Bytes that were left then, less those that were taken since.
     left: u64,
 }
 
 impl FreeMemory {
-    /// That of this process.
+    /// The memory of this process.
     pub fn of_system() -> &'static Self {
         &OF_SYSTEM
     }
@@ -51,23 +53,19 @@ impl FreeMemory {
 
     /// Bytes that may be taken now; `u64::MAX` where the kernel does not say.
     pub fn left(&self) -> u64 {
-        self.sampled().left
+        self.with_sample(|left| *left)
     }
 
-    /// Counts `bytes` as taken until the kernel is asked again.
-    pub fn take(&self, bytes: u64) {
-        if let Some(sample) = &mut *self.sample.lock().unwrap_or_else(PoisonError::into_inner) {
-            sample.left = sample.left.saturating_sub(bytes);
-        }
-    }
-
-    /// Takes `bytes` if they are left.
+    /// Takes `bytes` if they are left. They count as taken until the kernel is asked again, after 20 ms.
+    #[must_use]
     pub fn try_take(&self, bytes: u64) -> bool {
-        let is_left = bytes <= self.left();
-        if is_left {
-            self.take(bytes);
-        }
-        is_left
+        self.with_sample(|left| match left.checked_sub(bytes) {
+            Some(rest) => {
+                *left = rest;
+                true
+            }
+            None => false,
+        })
     }
 
     /// Bytes that the container, or else the machine, has in all, if the kernel says.
@@ -76,12 +74,13 @@ impl FreeMemory {
         self.groups.iter().filter_map(ControlGroup::limit).chain(machine).min()
     }
 
-    fn sampled(&self) -> Sample {
+    fn with_sample<T>(&self, act: impl FnOnce(&mut u64) -> T) -> T {
         let mut sample = self.sample.lock().unwrap_or_else(PoisonError::into_inner);
-        match *sample {
-            Some(sample) if sample.at.elapsed() < SAMPLE_AGE => sample,
-            _ => *sample.insert(Sample { at: Instant::now(), left: self.read() }),
+        if sample.is_none_or(|sample| sample.at.elapsed() >= SAMPLE_AGE) {
+            *sample = None;
         }
+        let sample = sample.get_or_insert_with(|| Sample { at: Instant::now(), left: self.read() });
+        act(&mut sample.left)
     }
 
     fn read(&self) -> u64 {
@@ -131,7 +130,7 @@ impl ControlGroup {
         text.trim().parse().ok().filter(|bytes| *bytes < 1 << 60)
     }
 
-    /// What it uses, without file pages, which the kernel can take back.
+    /// Bytes in use, without file pages, which the kernel can take back.
     fn used(&self) -> Option<u64> {
         let used: u64 = fs::read_to_string(&self.used).ok()?.trim().parse().ok()?;
         let stat = fs::read_to_string(&self.stat).ok()?;
@@ -243,8 +242,8 @@ mod tests {
         // Less than the age of a sample ago, or else all is left again.
         assert!(memory.left() == 10 || memory.left() == all);
         memory.sample.lock().unwrap().as_mut().unwrap().at = Instant::now() + Duration::from_secs(60);
-        memory.take(u64::MAX);
-        assert!(!memory.try_take(1));
+        assert!(memory.try_take(memory.left()));
+        assert!(!memory.try_take(1) && memory.try_take(0));
         memory.sample.lock().unwrap().as_mut().unwrap().at = Instant::now() - SAMPLE_AGE;
         assert_eq!(memory.left(), all);
     }

@@ -204,13 +204,14 @@ impl Shares {
         if claimant.0.iter().any(|party| self.is_over(&taken, party, (amount, held), free)) {
             return Err(NoShare::Share);
         }
+        // Others may have taken it meanwhile.
+        if self.memory.is_some_and(|memory| !memory.try_take(amount as u64)) {
+            return Err(NoShare::Room);
+        }
         for (party, _) in &claimant.0 {
             *taken.by.entry(party.clone()).or_default() += amount;
         }
         taken.all += amount;
-        if let Some(memory) = self.memory {
-            memory.take(amount as u64);
-        }
         Ok(())
     }
 

@@ -22,6 +22,16 @@ pub struct Measured {
     pub rounded_integer: Option<usize>,
 }
 
+/// Bytes that each key and value takes, twice, while `rmcp` finds out what kind of message it belongs to.
+const BUFFERED: u64 = 2 * 32;
+
+impl Measured {
+    /// Memory of the values while `rmcp` reads them as a message, in bytes: those that it makes, and those that it buffers for that.
+    pub fn bytes_of_message(&self) -> u64 {
+        self.bytes.saturating_add(BUFFERED.saturating_mul(self.values as u64))
+    }
+}
+
 /// Measures a JSON text, before anything is built from it.
 ///
 /// # Errors

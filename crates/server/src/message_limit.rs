@@ -17,8 +17,6 @@ const MOST_BESIDES_ARGUMENTS: usize = 10_000;
 const MOST_META: usize = 16 * 1024;
 /// Copies of the `_meta` of a request: in its context, and in those of what it makes the gateway do.
 const COPIES_OF_META: u64 = 2;
-/// Bytes that each key and value takes twice while `rmcp` finds out what kind of message it belongs to.
-const PARSING: u64 = 2 * 32;
 /// Bytes of the longest body for each key or value that a body may have.
 const BYTES_PER_VALUE: usize = 16;
 /// Bytes of an id or a progress token, at most: they are kept as long as their request, and repeated in what answers it.
@@ -63,7 +61,7 @@ pub(crate) fn check(body: &[u8], most_bytes: usize) -> Result<u64, OverLimit> {
         why => OverLimit::Unreadable(why),
     })?;
     let copies = check_ids(body).map_err(OverLimit::Id)?;
-    let bytes = measured.bytes.saturating_add(copies).saturating_add(PARSING * measured.values as u64);
+    let bytes = measured.bytes_of_message().saturating_add(copies);
     if let Some(digits) = measured.rounded_integer {
         return Err(OverLimit::Integer(digits));
     }

@@ -20,8 +20,6 @@ const BYTES_PER_VALUE: usize = 32;
 /// Keys and values that a message may have, however short the longest one is. A request or notification of a server has no more: it takes part of no
 /// caller's room.
 const LEAST_VALUES: usize = 10_000;
-/// Bytes that each key and value takes twice while `rmcp` finds out what kind of message it belongs to.
-const PARSING: u64 = 2 * 32;
 /// Bytes of a message that takes little memory whatever is in it.
 const SHORT: usize = 4 * 1024;
 /// Bytes of the id of a request, at most.
@@ -67,7 +65,7 @@ impl MessageLimit {
         if is_short {
             return Ok(());
         }
-        let bytes = measured.bytes + PARSING * measured.values as u64;
+        let bytes = measured.bytes_of_message();
         let answered = answered_id(json);
         let of_call = |id: &RequestId| self.calls.reserve(id, bytes);
         let is_answer = answered.is_some();

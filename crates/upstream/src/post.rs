@@ -106,7 +106,7 @@ impl UpstreamHttpClient {
             }
             Some(kind) if kind.starts_with("application/json") => {
                 let mut arriving = Arriving::of_app(&self.id);
-                let parsed = match read(response, limit.longest(), &mut arriving).await? {
+                let parsed = match read(response, limit.longest(), |bytes| arriving.set(bytes)).await? {
                     Some(body) => self.parse(body, sent, limit).await,
                     None => Ok(ServerJsonRpcMessage::error(limit.no_memory(), sent.request.clone())),
                 };
@@ -219,22 +219,15 @@ fn json_rpc_error(body: &[u8]) -> Option<ServerJsonRpcMessage> {
 }
 
 /// Reads the body of an error.
-async fn read_short(mut response: Response) -> Result<Vec<u8>, Failed> {
-    let mut body = Vec::new();
-    while let Some(chunk) = response.chunk().await.map_err(RequestError::from)? {
-        if body.len() + chunk.len() > MOST_OF_ERROR {
-            return Err(StreamableHttpError::ResponseBodyTooLarge { max_size: MOST_OF_ERROR });
-        }
-        body.extend_from_slice(&chunk);
-    }
-    Ok(body)
+async fn read_short(response: Response) -> Result<Vec<u8>, Failed> {
+    read(response, MOST_OF_ERROR, |_| true).await.map(Option::unwrap_or_default)
 }
 
-/// Reads a body of at most `longest` bytes; `None` if there is no memory for it.
+/// Reads a body of at most `longest` bytes; `None` if there is no room for one of a length.
 async fn read(
     mut response: Response,
     longest: usize,
-    arriving: &mut Arriving,
+    mut has_room: impl FnMut(usize) -> bool,
 ) -> Result<Option<Vec<u8>>, Failed> {
     let mut body = Vec::new();
     while let Some(chunk) = response.chunk().await.map_err(RequestError::from)? {
@@ -243,7 +236,7 @@ async fn read(
         if length > longest {
             return Err(StreamableHttpError::ResponseBodyTooLarge { max_size: longest });
         }
-        if !arriving.set(length) {
+        if !has_room(length) {
             return Ok(None);
         }
         body.extend_from_slice(&chunk);

@@ -111,7 +111,7 @@ impl PoolConfig {
         self.max_workers(most)
     }
 
-    /// Asked before each run begins or goes on: one for which there is no memory is refused ([`WorkerError::NoMemory`](crate::WorkerError::NoMemory)).
+    /// Asked before each run begins, and before one is tried again: one for which there is no memory is refused ([`WorkerError::NoMemory`](crate::WorkerError::NoMemory)).
     /// Default: there is.
     #[must_use]
     pub fn has_memory(mut self, has_memory: fn() -> bool) -> Self {

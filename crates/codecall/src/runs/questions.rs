@@ -197,7 +197,7 @@ impl Questions {
         resumed: Option<&Resumed>,
         is_approval: impl FnOnce(&str) -> bool,
     ) -> Result<Asking<'_>, ToolAnswer> {
-        let new = Asking {
+        let mut asking = Asking {
             questions: self,
             index,
             name: name.to_owned(),
@@ -205,9 +205,10 @@ impl Questions {
             answers: None,
             state: None,
             is_expired: false,
+            sent: None,
         };
-        let Some(Resumed::Waited(state)) = resumed else { return Ok(new) };
-        let Ok(waiting) = serde_json::from_str::<Waiting>(state.get()) else { return Ok(new) };
+        let Some(Resumed::Waited(state)) = resumed else { return Ok(asking) };
+        let Ok(waiting) = serde_json::from_str::<Waiting>(state.get()) else { return Ok(asking) };
         let answers = self.answers.lock().unwrap_or_else(PoisonError::into_inner).remove(&index);
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_millis();
         let is_expired = waiting.approvals.iter().any(|approval| now >= approval.expires_ms.into());
@@ -221,9 +222,10 @@ impl Questions {
             return Err(waits);
         }
         // An approval that nobody decided on was not asked in vain, and neither was a sign-in.
-        let round =
+        asking.round =
             if may_go_on && answers.is_none() { waiting.round.saturating_sub(1) } else { waiting.round };
-        Ok(Asking { round, answers, state: waiting.request_state, is_expired, ..new })
+        (asking.answers, asking.state, asking.is_expired) = (answers, waiting.request_state, is_expired);
+        Ok(asking)
     }
 
     /// Notes that call `index` waits, and returns the host's answer to it; none if it asks nothing.
@@ -274,6 +276,17 @@ pub(crate) struct Asking<'a> {
     state: Option<String>,
     /// It waited for an approval that has expired.
     is_expired: bool,
+    /// The state that was sent last.
+    sent: Option<String>,
+}
+
+impl Drop for Asking<'_> {
+    /// Cancels a call that still waits for an answer which fits: a script does not give another one.
+    fn drop(&mut self) {
+        if let (Some(state), Some(invoker)) = (&self.sent, &self.questions.invoker) {
+            invoker.withdraw(state);
+        }
+    }
 }
 
 impl Asking<'_> {
@@ -289,6 +302,7 @@ impl Asking<'_> {
 
     /// The answers to what it asked last, and the app's state, to be sent with the next request.
     pub(crate) fn answers(&mut self) -> (Option<InputResponses>, Option<String>) {
+        self.sent.clone_from(&self.state);
         (self.answers.take(), self.state.take())
     }
 

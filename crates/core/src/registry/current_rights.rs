@@ -1,6 +1,6 @@
 //! The rights of callers whose requests go on while the configuration changes.
 //!
-//! What a request may do is decided once, when it is authenticated. A configuration that came since then may grant less, or have another app in the
+//! The rights of a request are decided on once, when it is authenticated. A configuration that came since then may grant less, or have another app in the
 //! place of one: a call that waited meanwhile, or a script that goes on, asks again.
 
 use std::{
@@ -13,7 +13,7 @@ use std::{
 
 use crate::{Authenticator, Caller, Denied, Scopes};
 
-/// Who knows the rights of callers, and when they may have changed.
+/// The authenticator that knows the rights of callers, and the time at which they may have changed.
 pub(super) struct CurrentRights {
     authenticator: OnceLock<Weak<dyn Authenticator>>,
     began: Instant,

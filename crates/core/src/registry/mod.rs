@@ -171,17 +171,20 @@ impl Registry {
         caller: &Caller,
         question: impl Fn(&View) -> Result<T, Denied>,
     ) -> Result<T, Denied> {
-        // The view first: an app that is in it was noted before.
-        let view = self.view(caller);
-        let renewed = self.current_rights.of_caller(caller).await?;
-        let (caller, view) = match &renewed {
-            None => (caller, view),
-            Some(renewed) => (renewed, self.view(renewed)),
-        };
+        let view = self.with_rights_of_now(self.view(caller)).await?;
         match question(&view) {
-            Err(Denied::Unknown) if view.may_grow() => question(&self.ready_view(caller).await),
+            Err(Denied::Unknown) if view.may_grow() => {
+                let grown = self.ready_view(view.caller()).await;
+                question(&self.with_rights_of_now(grown).await?)
+            }
             answer => answer,
         }
+    }
+
+    /// The view, or that of its caller with the rights of now. It was made first: a change before an app came into it is seen.
+    async fn with_rights_of_now(&self, view: View) -> Result<View, Denied> {
+        let renewed = self.current_rights.of_caller(view.caller()).await?;
+        Ok(renewed.map_or(view, |renewed| self.view(&renewed)))
     }
 
     /// The items of all apps for everybody, whatever scopes they need: for metrics, health and operators. Requests go through

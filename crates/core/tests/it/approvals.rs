@@ -105,7 +105,6 @@ async fn what_is_approved_after_the_configuration_changed_is_not_made() {
         let (instance, shop) = new(terms()).await;
         let registry = instance.gateway.registry().clone();
         let terms = Policies { engine: None, approvals: terms() };
-        // The first time under the same policies, set anew.
         let person = Person::saying([yes(), yes()]).after(move || {
             registry.set_policies(Some(terms.clone()));
         });

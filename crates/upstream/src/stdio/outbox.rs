@@ -96,7 +96,7 @@ pub(super) struct Outbox {
 }
 
 impl Outbox {
-    /// That of the app of this id.
+    /// An outbox of the app of this id.
     pub(super) fn new(id: &str) -> Self {
         Self { id: id.into(), ..Self::default() }
     }
