@@ -31,7 +31,7 @@ impl AnswerRoom {
     /// # Errors
     /// There is no room for them, or the machine or container has not as much memory left.
     pub fn reserve(&self, bytes: u64) -> Result<Reserved, String> {
-        if FreeMemory::of_system().try_take(bytes) { (self.0)(bytes) } else { Err(no_memory_left(bytes)) }
+        if FreeMemory::of_system().has(bytes) { (self.0)(bytes) } else { Err(no_memory_left(bytes)) }
     }
 }
 

@@ -6,12 +6,15 @@
 use std::{
     fs,
     path::{Path, PathBuf},
-    sync::{LazyLock, Mutex, PoisonError},
+    sync::{LazyLock, Mutex, MutexGuard, PoisonError},
     time::{Duration, Instant},
 };
 
 /// The kernel is asked again after this time.
 const SAMPLE_AGE: Duration = Duration::from_millis(20);
+/// Bytes that were taken count for this time, and at most twice as long: whoever took them may use them later, as bodies that arrived at once wait to
+/// be parsed.
+const TURN: Duration = Duration::from_millis(500);
 /// Of a container's memory, one part of so many stays free, for workers and for what is not counted.
 const CONTAINER_RESERVE: u64 = 4;
 /// Bytes of it, at most.
@@ -31,14 +34,17 @@ pub struct FreeMemory {
     meminfo: PathBuf,
     /// The control groups around the process that have a limit, and those that may get one.
     groups: Vec<ControlGroup>,
-    sample: Mutex<Option<Sample>>,
+    state: Mutex<State>,
 }
 
-#[derive(Debug, Clone, Copy)]
-struct Sample {
-    at: Instant,
-    /// Bytes that were left then, less those that were taken since.
-    left: u64,
+#[derive(Debug, Default)]
+struct State {
+    /// Bytes that were left, and when.
+    sample: Option<(Instant, u64)>,
+    /// Beginning of the turn under way.
+    turn: Option<Instant>,
+    /// Bytes that were taken in this turn, and in the one before.
+    taken: [u64; 2],
 }
 
 impl FreeMemory {
@@ -48,24 +54,36 @@ impl FreeMemory {
     }
 
     pub(crate) fn new(root: &Path) -> Self {
-        Self { meminfo: root.join("proc/meminfo"), groups: control_groups(root), sample: Mutex::default() }
+        Self { meminfo: root.join("proc/meminfo"), groups: control_groups(root), state: Mutex::default() }
     }
 
     /// Bytes that may be taken now; `u64::MAX` where the kernel does not say.
     pub fn left(&self) -> u64 {
-        self.with_sample(|left| *left)
+        self.now().0
     }
 
-    /// Takes `bytes` if they are left. They count as taken until the kernel is asked again, after 20 ms.
+    /// Takes `bytes` if they are left. They count as taken for half a second to a second, whatever the kernel says.
     #[must_use]
     pub fn try_take(&self, bytes: u64) -> bool {
-        self.with_sample(|left| match left.checked_sub(bytes) {
-            Some(rest) => {
-                *left = rest;
-                true
-            }
-            None => false,
-        })
+        let (left, mut state) = self.now();
+        let is_left = bytes <= left;
+        if is_left {
+            state.taken[0] = state.taken[0].saturating_add(bytes);
+        }
+        is_left
+    }
+
+    /// Gives back bytes that were taken and are free again.
+    pub(crate) fn give_back(&self, bytes: u64) {
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let [this, before] = &mut state.taken;
+        let rest = bytes.saturating_sub(*this);
+        (*this, *before) = (this.saturating_sub(bytes), before.saturating_sub(rest));
+    }
+
+    /// Returns `true` if `bytes` are left, without taking them.
+    pub fn has(&self, bytes: u64) -> bool {
+        bytes <= self.left()
     }
 
     /// Bytes that the container, or else the machine, has in all, if the kernel says.
@@ -74,13 +92,21 @@ impl FreeMemory {
         self.groups.iter().filter_map(ControlGroup::limit).chain(machine).min()
     }
 
-    fn with_sample<T>(&self, act: impl FnOnce(&mut u64) -> T) -> T {
-        let mut sample = self.sample.lock().unwrap_or_else(PoisonError::into_inner);
-        if sample.is_none_or(|sample| sample.at.elapsed() >= SAMPLE_AGE) {
-            *sample = None;
+    /// Bytes that are left now.
+    fn now(&self) -> (u64, MutexGuard<'_, State>) {
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let now = Instant::now();
+        let turns = state.turn.map_or(2, |began| (now - began).as_millis() / TURN.as_millis());
+        if turns > 0 {
+            let before = if turns == 1 { state.taken[0] } else { 0 };
+            (state.turn, state.taken) = (Some(now), [0, before]);
         }
-        let sample = sample.get_or_insert_with(|| Sample { at: Instant::now(), left: self.read() });
-        act(&mut sample.left)
+        let sampled = match state.sample {
+            Some((at, left)) if now < at + SAMPLE_AGE => left,
+            _ => state.sample.insert((now, self.read())).1,
+        };
+        let [this, before] = state.taken;
+        (sampled.saturating_sub(this).saturating_sub(before), state)
     }
 
     fn read(&self) -> u64 {
@@ -234,17 +260,21 @@ mod tests {
     }
 
     #[test]
-    fn what_is_taken_counts_until_the_kernel_is_asked_again() {
+    fn bytes_that_were_taken_count_for_a_turn_or_two_whatever_the_kernel_says() {
         let root = root(&[MACHINE]);
         let memory = FreeMemory::new(root.path());
         let all = memory.left();
-        assert!(memory.try_take(all - 10));
-        // Less than the age of a sample ago, or else all is left again.
-        assert!(memory.left() == 10 || memory.left() == all);
-        memory.sample.lock().unwrap().as_mut().unwrap().at = Instant::now() + Duration::from_secs(60);
-        assert!(memory.try_take(memory.left()));
-        assert!(!memory.try_take(1) && memory.try_take(0));
-        memory.sample.lock().unwrap().as_mut().unwrap().at = Instant::now() - SAMPLE_AGE;
+        let turns_ago = |turns: u32| memory.state.lock().unwrap().turn = Some(Instant::now() - turns * TURN);
+        let from_now = || memory.state.lock().unwrap().turn = Some(Instant::now() + 60 * TURN);
+        from_now();
+        assert!(memory.try_take(all - 10) && !memory.try_take(11) && memory.has(10));
+        memory.give_back(20);
+        assert!(!memory.has(31) && memory.try_take(30));
+        memory.state.lock().unwrap().sample = None;
+        assert_eq!((memory.left(), memory.try_take(0)), (0, true), "the kernel was asked again");
+        turns_ago(1);
+        assert_eq!(memory.left(), 0);
+        turns_ago(2);
         assert_eq!(memory.left(), all);
     }
 

@@ -216,6 +216,9 @@ impl Shares {
     }
 
     fn give_back(&self, claimant: &Claimant, amount: usize) {
+        if let Some(memory) = self.memory {
+            memory.give_back(amount as u64);
+        }
         let mut taken = self.lock();
         taken.all -= amount;
         for (party, _) in &claimant.0 {

@@ -17,7 +17,7 @@ impl AnswerMemory {
     /// A budget of `mib` MiB. Answers are soon passed on, and whoever is alone may have half of it.
     pub(crate) fn new(mib: usize) -> Self {
         let most = mib << 20;
-        Self { most, shares: Shares::new(most, Portion::AsMuchAsFree) }
+        Self { most, shares: Shares::of_memory(most, Portion::AsMuchAsFree) }
     }
 
     /// Room for the answers to the calls of one request of `claimant`, and for what is made of them. It is given back when the room is dropped: with the

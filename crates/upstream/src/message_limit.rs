@@ -72,7 +72,7 @@ impl MessageLimit {
         let room = match answered.as_ref().and_then(of_call) {
             Some(room) => room,
             None if (!is_answer || self.calls.reserve_list(&self.id, bytes))
-                && FreeMemory::of_system().try_take(bytes) =>
+                && FreeMemory::of_system().has(bytes) =>
             {
                 Ok(())
             }
