@@ -42,9 +42,26 @@ struct State {
     /// Bytes that were left, and when.
     sample: Option<(Instant, u64)>,
     /// Beginning of the turn under way.
-    turn: Option<Instant>,
+    began: Option<Instant>,
+    /// Its number.
+    turn: u64,
     /// Bytes that were taken in this turn, and in the one before.
     taken: [u64; 2],
+}
+
+/// Bytes that were taken in one turn, of those that are still counted.
+#[derive(Debug, Default)]
+pub(crate) struct RecentMemory {
+    turn: u64,
+    bytes: u64,
+}
+
+impl RecentMemory {
+    /// Adds bytes that were taken later. Those of an earlier turn stay taken until that is over.
+    pub(crate) fn add(&mut self, later: Self) {
+        let before = if later.turn == self.turn { self.bytes } else { 0 };
+        *self = Self { turn: later.turn, bytes: before.saturating_add(later.bytes) };
+    }
 }
 
 impl FreeMemory {
@@ -63,22 +80,24 @@ impl FreeMemory {
     }
 
     /// Takes `bytes` if they are left. They count as taken for half a second to a second, whatever the kernel says.
-    #[must_use]
-    pub fn try_take(&self, bytes: u64) -> bool {
+    pub(crate) fn try_take(&self, bytes: u64) -> Option<RecentMemory> {
         let (left, mut state) = self.now();
-        let is_left = bytes <= left;
-        if is_left {
-            state.taken[0] = state.taken[0].saturating_add(bytes);
+        if bytes > left {
+            return None;
         }
-        is_left
+        state.taken[0] = state.taken[0].saturating_add(bytes);
+        Some(RecentMemory { turn: state.turn, bytes })
     }
 
-    /// Gives back bytes that were taken and are free again.
-    pub(crate) fn give_back(&self, bytes: u64) {
-        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        let [this, before] = &mut state.taken;
-        let rest = bytes.saturating_sub(*this);
-        (*this, *before) = (this.saturating_sub(bytes), before.saturating_sub(rest));
+    /// Gives back `bytes` that are free again, as far as they are among those of `recent` and still counted. The kernel knows of all others.
+    pub(crate) fn give_back(&self, recent: &mut RecentMemory, bytes: u64) {
+        let bytes = bytes.min(recent.bytes);
+        recent.bytes -= bytes;
+        let (_, mut state) = self.now();
+        let turns = usize::try_from(state.turn - recent.turn).unwrap_or(usize::MAX);
+        if let Some(taken) = state.taken.get_mut(turns) {
+            *taken = taken.saturating_sub(bytes);
+        }
     }
 
     /// Returns `true` if `bytes` are left, without taking them.
@@ -96,10 +115,11 @@ impl FreeMemory {
     fn now(&self) -> (u64, MutexGuard<'_, State>) {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         let now = Instant::now();
-        let turns = state.turn.map_or(2, |began| (now - began).as_millis() / TURN.as_millis());
+        let turns = state.began.map_or(2, |began| (now - began).as_millis() / TURN.as_millis());
         if turns > 0 {
             let before = if turns == 1 { state.taken[0] } else { 0 };
-            (state.turn, state.taken) = (Some(now), [0, before]);
+            (state.began, state.taken) = (Some(now), [0, before]);
+            state.turn += turns.min(2) as u64;
         }
         let sampled = match state.sample {
             Some((at, left)) if now < at + SAMPLE_AGE => left,
@@ -264,18 +284,30 @@ mod tests {
         let root = root(&[MACHINE]);
         let memory = FreeMemory::new(root.path());
         let all = memory.left();
-        let turns_ago = |turns: u32| memory.state.lock().unwrap().turn = Some(Instant::now() - turns * TURN);
-        let from_now = || memory.state.lock().unwrap().turn = Some(Instant::now() + 60 * TURN);
-        from_now();
-        assert!(memory.try_take(all - 10) && !memory.try_take(11) && memory.has(10));
-        memory.give_back(20);
-        assert!(!memory.has(31) && memory.try_take(30));
+        let turns_ago = |turns: u32| memory.state.lock().unwrap().began = Some(Instant::now() - turns * TURN);
+        let this_turn = || memory.state.lock().unwrap().began = Some(Instant::now() + 60 * TURN);
+        this_turn();
+        let mut most = memory.try_take(all - 10).unwrap();
+        assert!(memory.try_take(11).is_none() && memory.has(10));
+        memory.give_back(&mut most, 20);
+        assert!(!memory.has(31));
+        let mut rest = memory.try_take(30).unwrap();
         memory.state.lock().unwrap().sample = None;
-        assert_eq!((memory.left(), memory.try_take(0)), (0, true), "the kernel was asked again");
+        assert!(memory.left() == 0 && memory.try_take(0).is_some(), "the kernel was asked again");
         turns_ago(1);
         assert_eq!(memory.left(), 0);
+        this_turn();
+        memory.give_back(&mut rest, 10);
+        assert_eq!(memory.left(), 10);
+        rest.add(memory.try_take(10).unwrap());
+        memory.give_back(&mut rest, 100);
+        assert_eq!(memory.left(), 10, "those of the turn before stay taken");
         turns_ago(2);
         assert_eq!(memory.left(), all);
+        this_turn();
+        let _new = memory.try_take(100).unwrap();
+        memory.give_back(&mut most, all);
+        assert_eq!(memory.left(), all - 100, "what was taken long ago is none of what others take now");
     }
 
     #[test]

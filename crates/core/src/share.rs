@@ -11,6 +11,7 @@ use std::{
 
 use crate::{
     FreeMemory, Principal,
+    free_memory::RecentMemory,
     network::{CountedNetwork, Network, counted_networks},
 };
 
@@ -129,9 +130,27 @@ pub enum NoShare {
 pub struct Shares {
     most: usize,
     portion: Portion,
-    /// For bytes of memory: what the system has left bounds them, too.
-    memory: Option<&'static FreeMemory>,
+    /// What takes memory is bounded by what the system has left of it, too.
+    memory: Option<Memory>,
     taken: Mutex<Taken>,
+}
+
+/// Where the memory comes from, and the bytes of it that each unit of the amount takes.
+#[derive(Debug, Clone, Copy)]
+struct Memory {
+    of: &'static FreeMemory,
+    unit: u64,
+}
+
+impl Memory {
+    fn bytes(self, amount: usize) -> u64 {
+        self.unit.saturating_mul(amount as u64)
+    }
+
+    /// Units that are left.
+    fn left(self) -> usize {
+        usize::try_from(self.of.left() / self.unit).unwrap_or(usize::MAX)
+    }
 }
 
 #[derive(Debug, Default)]
@@ -146,6 +165,8 @@ pub struct Share {
     of: Arc<Shares>,
     claimant: Claimant,
     amount: usize,
+    /// Memory of it that was taken last.
+    recent: RecentMemory,
 }
 
 impl Shares {
@@ -154,11 +175,17 @@ impl Shares {
         Arc::new(Self { most, portion, memory: None, taken: Mutex::default() })
     }
 
+    /// Room for `most` of what takes `bytes` of memory each, and for `portion` of each caller. Where the machine or the container has less
+    /// memory left, that is what is free.
+    pub fn of_places(most: usize, bytes: u64, portion: Portion) -> Arc<Self> {
+        let memory = Some(Memory { of: FreeMemory::of_system(), unit: bytes });
+        Arc::new(Self { most, portion, memory, taken: Mutex::default() })
+    }
+
     /// Room for `most` bytes of memory in all, and for `portion` of each caller. Where the machine or the container has less left, that is
     /// what is free.
     pub fn of_memory(most: usize, portion: Portion) -> Arc<Self> {
-        let memory = Some(FreeMemory::of_system());
-        Arc::new(Self { most, portion, memory, taken: Mutex::default() })
+        Self::of_places(most, 1, portion)
     }
 
     /// Takes `amount` for `claimant`. Whoever holds nothing needs room only.
@@ -166,8 +193,8 @@ impl Shares {
     /// # Errors
     /// There is no room, or the claimant would hold more than its share of what stays free.
     pub fn take(self: &Arc<Self>, claimant: Claimant, amount: usize) -> Result<Share, NoShare> {
-        self.add(&claimant, amount, 0)?;
-        Ok(Share { of: self.clone(), claimant, amount })
+        let recent = self.add(&claimant, amount, 0)?;
+        Ok(Share { of: self.clone(), claimant, amount, recent })
     }
 
     /// The amount that is held in all.
@@ -196,29 +223,24 @@ impl Shares {
         !self.portion.allows(own.saturating_sub(held), *times, held + amount, free)
     }
 
-    fn add(&self, claimant: &Claimant, amount: usize, held: usize) -> Result<(), NoShare> {
+    fn add(&self, claimant: &Claimant, amount: usize, held: usize) -> Result<RecentMemory, NoShare> {
         let mut taken = self.lock();
-        let left =
-            self.memory.map_or(usize::MAX, |memory| usize::try_from(memory.left()).unwrap_or(usize::MAX));
+        let left = self.memory.map_or(usize::MAX, Memory::left);
         let free = self.most.saturating_sub(taken.all).min(left).checked_sub(amount).ok_or(NoShare::Room)?;
         if claimant.0.iter().any(|party| self.is_over(&taken, party, (amount, held), free)) {
             return Err(NoShare::Share);
         }
-        // Others may have taken it meanwhile.
-        if self.memory.is_some_and(|memory| !memory.try_take(amount as u64)) {
-            return Err(NoShare::Room);
-        }
+        // Last: whoever has its share takes no memory from others, who may have taken it meanwhile.
+        let recent = self.memory.map(|memory| memory.of.try_take(memory.bytes(amount)).ok_or(NoShare::Room));
+        let recent = recent.transpose()?.unwrap_or_default();
         for (party, _) in &claimant.0 {
             *taken.by.entry(party.clone()).or_default() += amount;
         }
         taken.all += amount;
-        Ok(())
+        Ok(recent)
     }
 
     fn give_back(&self, claimant: &Claimant, amount: usize) {
-        if let Some(memory) = self.memory {
-            memory.give_back(amount as u64);
-        }
         let mut taken = self.lock();
         taken.all -= amount;
         for (party, _) in &claimant.0 {
@@ -253,14 +275,25 @@ impl Share {
     /// # Errors
     /// As those of [`Shares::take`]; what was held before stays.
     pub fn grow(&mut self, more: usize) -> Result<(), NoShare> {
-        self.of.add(&self.claimant, more, 0)?;
+        self.add(more, 0)
+    }
+
+    fn add(&mut self, more: usize, held: usize) -> Result<(), NoShare> {
+        let recent = self.of.add(&self.claimant, more, held)?;
+        self.recent.add(recent);
         self.amount += more;
         Ok(())
     }
 
     /// Gives back all but `amount`. A share that is smaller stays as it is.
     pub fn shrink_to(&mut self, amount: usize) {
-        let less = self.amount.saturating_sub(amount);
+        self.give_back(self.amount.saturating_sub(amount));
+    }
+
+    fn give_back(&mut self, less: usize) {
+        if let Some(memory) = self.of.memory {
+            memory.of.give_back(&mut self.recent, memory.bytes(less));
+        }
         self.of.give_back(&self.claimant, less);
         self.amount -= less;
     }
@@ -270,15 +303,13 @@ impl Share {
     /// # Errors
     /// As those of [`Shares::take`]; what was held before stays.
     pub fn grow_whole(&mut self, more: usize) -> Result<(), NoShare> {
-        self.of.add(&self.claimant, more, self.amount)?;
-        self.amount += more;
-        Ok(())
+        self.add(more, self.amount)
     }
 }
 
 impl Drop for Share {
     fn drop(&mut self) {
-        self.of.give_back(&self.claimant, self.amount);
+        self.give_back(self.amount);
     }
 }
 
@@ -422,14 +453,23 @@ mod tests {
             std::fs::write(root.path().join("proc/meminfo"), text).unwrap();
             Box::leak(Box::new(FreeMemory::new(root.path())))
         };
-        let shares = |mib: u64| {
-            let (portion, memory) = (Portion::AsMuchAsFree, Some(&*available(mib)));
+        let shares = |mib: u64, unit: u64| {
+            let (portion, memory) = (Portion::AsMuchAsFree, Some(Memory { of: available(mib), unit }));
             Arc::new(Shares { most: 512 << 20, portion, memory, taken: Mutex::default() })
         };
-        assert_eq!(shares(0).take(subject("ada"), 1).err(), Some(NoShare::Room));
-        let short = shares(10);
-        let _ada = short.take(subject("ada"), 4 << 20).unwrap();
-        assert_eq!(short.take(subject("ada"), 4 << 20).err(), Some(NoShare::Share));
-        assert!(short.take(subject("bob"), 4 << 20).is_ok());
+        assert_eq!(shares(0, 1).take(subject("ada"), 1).err(), Some(NoShare::Room));
+        for unit in [1, 1 << 20] {
+            let short = shares(10, unit);
+            let four = (4 << 20) / unit as usize;
+            let _ada = short.take(subject("ada"), four).unwrap();
+            for _ in 0..100 {
+                let refused = short.take(subject("ada"), four).err();
+                assert_eq!(refused, Some(NoShare::Share), "and nobody has less for it");
+            }
+            let bob = short.take(subject("bob"), four).unwrap();
+            assert_eq!(short.take(subject("eve"), four).err(), Some(NoShare::Room));
+            drop(bob);
+            assert!(short.take(subject("eve"), four).is_ok());
+        }
     }
 }

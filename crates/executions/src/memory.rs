@@ -111,7 +111,7 @@ impl Memory {
     pub(crate) fn new(config: ExecutionsConfig, clock: Clock) -> Arc<Self> {
         let places = Shares::new(config.max_executions as usize, config.count_share());
         let bytes =
-            Shares::new(usize::try_from(config.max_bytes).unwrap_or(usize::MAX), config.bytes_share());
+            Shares::of_memory(usize::try_from(config.max_bytes).unwrap_or(usize::MAX), config.bytes_share());
         Arc::new(Self { config, clock, places, bytes, table: Mutex::default() })
     }
 

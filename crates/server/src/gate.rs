@@ -11,8 +11,8 @@ use std::{
 use axum::body::Body;
 use futures::future::BoxFuture;
 use gatewright_core::{
-    AccessMode, Authenticator, Caller, CallerAddress, Claimant, EndpointName, Era, FreeMemory, Gateway,
-    KnownSince, Network, NoShare, Portion, Principal, Scopes, Share, Shares, WorkTerms, off_thread,
+    AccessMode, Authenticator, Caller, CallerAddress, Claimant, EndpointName, Era, Gateway, KnownSince,
+    Network, Portion, Principal, Scopes, Share, Shares, WorkTerms, off_thread,
 };
 use http::{HeaderMap, HeaderValue, Method, Request, Response, Uri, header, request::Parts};
 use http_body::Body as _;
@@ -71,7 +71,7 @@ impl RequestGate {
             authenticator,
             // A place is soon free again, and a client may well use many at a time.
             calls: Shares::new(config.max_concurrency, Portion::AsMuchAsFree),
-            streams: Shares::new(config.max_streams, Portion::QuarterOfFree),
+            streams: Shares::of_places(config.max_streams, STREAM_BYTES, Portion::QuarterOfFree),
             unsent: UnsentBudget::new(config.max_unsent_mib),
             requests: RequestMemory::new(config.max_request_mib),
             answers: AnswerMemory::new(config.max_unsent_mib),
@@ -164,9 +164,6 @@ impl RequestGate {
             return Err(refusal::unread_answers());
         }
         let room = if stream { &self.streams } else { &self.calls };
-        if stream && !FreeMemory::of_system().try_take(STREAM_BYTES) {
-            return Err(refusal::no_room_for_stream(NoShare::Room));
-        }
         room.take(claimant, 1).map_err(|why| match stream {
             true => refusal::no_room_for_stream(why),
             false => refusal::no_room_for_request(why),

@@ -28,7 +28,7 @@ pub(crate) struct KeptMessages {
 impl KeptMessages {
     /// Room for the messages of all sessions, and a share of it for each caller.
     pub(crate) fn budget() -> Arc<Shares> {
-        Shares::new(MOST_BYTES, Portion::QuarterOfFree)
+        Shares::of_memory(MOST_BYTES, Portion::QuarterOfFree)
     }
 
     /// Nothing yet, of a session that `claimant` opened.

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use gatewright_core::{Claimant, FreeMemory, NoShare, Portion, Share, Shares};
+use gatewright_core::{Claimant, NoShare, Portion, Share, Shares};
 
 use crate::config::HttpConfig;
 
@@ -22,15 +22,12 @@ impl SessionRoom {
     pub(crate) fn new(config: &HttpConfig) -> Arc<Self> {
         let most = config.max_sessions;
         let portion = config.max_sessions_per_caller.map_or(Portion::QuarterOfFree, Portion::Fixed);
-        Arc::new(Self { most, shares: Shares::new(most, portion) })
+        Arc::new(Self { most, shares: Shares::of_places(most, SESSION_BYTES, portion) })
     }
 
     /// A place for a session of `opener`.
     pub(crate) fn take(&self, opener: Claimant) -> Result<SessionPlace, NoShare> {
-        let place = match FreeMemory::of_system().try_take(SESSION_BYTES) {
-            true => self.shares.take(opener, 1),
-            false => Err(NoShare::Room),
-        };
+        let place = self.shares.take(opener, 1);
         if let Err(why) = &place {
             tracing::info!(
                 sessions = self.most,

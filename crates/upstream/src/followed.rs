@@ -29,7 +29,7 @@ pub(crate) struct FollowedRoom(Arc<Shares>);
 
 impl Default for FollowedRoom {
     fn default() -> Self {
-        Self(Shares::new(MOST_BYTES, Portion::QuarterOfFree))
+        Self(Shares::of_memory(MOST_BYTES, Portion::QuarterOfFree))
     }
 }
 
