@@ -248,14 +248,16 @@ async fn many(
 ) -> Result<Response<Body>, Response<Body>> {
     let messages = batch::messages(body.text()).map_err(|why| refusal::invalid_request(&why))?;
     place.more = endpoint.gate.more_room(&place.permit, messages.len() - 1)?;
-    let mut answers = Vec::with_capacity(messages.len());
+    // Each answer counts by itself, before it is one of the batch's.
+    let caller = place.caller.take().unwrap_or_else(|| Arc::new(endpoint.gate.claimant(parts)));
+    let mut answers = batch::Answers::new(endpoint.gate.unsent.clone(), caller);
     for (message, permit) in messages.into_iter().zip(std::iter::once(&place.permit).chain(&place.more)) {
         let message = body.part(message.get().as_bytes());
         let (Ok(answer) | Err(answer)) =
             one(endpoint, parts.clone(), message, owner.clone(), permit.clone()).await;
-        answers.push(answer);
+        answers.add(answer);
     }
-    Ok(place.hold(batch::answer(answers)))
+    Ok(place.hold(answers.into_response()))
 }
 
 /// Has `rmcp` serve one message, which has the place `permit`. Its refusals are made JSON-RPC errors.

@@ -68,6 +68,33 @@ async fn answers_that_a_caller_does_not_read_take_a_share_and_others_get_theirs(
 }
 
 #[tokio::test]
+async fn the_answers_of_a_batch_that_is_not_read_take_one_share() {
+    for json_response in [true, false] {
+        let settings = json!({"maxUnsentMib": 128, "sessions": false, "jsonResponse": json_response});
+        let rig = start_with(settings, |builder| builder.authenticator(Arc::new(Believing))).await;
+        let params = json!({"name": "app:echo", "arguments": {"repeat": LONG}});
+        let batch: Vec<_> = (1..=4).map(|id| message(id, "tools/call", &params)).collect();
+        let request = rig.post(format!("[{}]", batch.join(","))).header("mcp-protocol-version", "2025-03-26");
+        let response = request.bearer_auth("greedy").timeout(UNREAD).send().await.unwrap();
+        // What is counted later was dropped, too.
+        while rig.tools.calls.load(std::sync::atomic::Ordering::SeqCst) < 4 {
+            tokio::task::yield_now().await;
+        }
+        let unsent = rig.occupancy.now().unsent_bytes;
+        assert!(unsent < LONG + 2000, "{unsent}");
+        let text = response.text().await.unwrap();
+        let answers: Vec<Value> = text
+            .lines()
+            .filter_map(|line| line.strip_prefix("data: "))
+            .map(|data| serde_json::from_str(data).unwrap())
+            .collect();
+        let (read, dropped): (Vec<_>, Vec<_>) =
+            answers.iter().partition(|answer| answer["result"].is_object());
+        assert_eq!((read.len(), dropped.len()), (1, 3), "{json_response}");
+    }
+}
+
+#[tokio::test]
 async fn many_callers_who_do_not_read_leave_the_budget_as_it_is() {
     let rig = start(64).await;
     let callers = (0..8).map(|n| {
