@@ -134,7 +134,7 @@ impl ScriptHost {
             shapes: code_call.shapes.clone(),
             usage: code_call.usage.clone(),
             kept: code_call.kept.clone(),
-            handles: Handles::new(start.handles.clone(), room.clone()),
+            handles: Handles::new(&start.handles, room.clone()),
             room,
             message_bytes: start.limits.message_bytes,
             questions,

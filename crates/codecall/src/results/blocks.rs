@@ -2,6 +2,8 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
+use aws_lc_rs::hmac::{self, HMAC_SHA256};
+use data_encoding::HEXLOWER;
 use gatewright_core::{
     rmcp::model::{ContentBlock, ResourceContents},
     value_bytes,
@@ -11,18 +13,30 @@ use serde_json::{Value, json};
 use super::room::{Room, Taken, Weighed};
 use crate::unwrap::Failure;
 
-/// The blocks that one run was given. A script has handles to them, which mean nothing in any other run.
+/// Digits of a block's number, at most.
+const MOST_DIGITS: usize = 20;
+/// Bytes of a handle that nobody can guess.
+const SECRET_BYTES: usize = 16;
+
+/// The blocks that one run was given. A script has handles to them, which mean nothing in any other run, and of which none tells another: apps see those
+/// that are passed to them.
 #[derive(Debug)]
 pub(crate) struct Handles {
-    run: String,
+    run: hmac::Key,
     room: Arc<Room>,
     pub(super) kept: Mutex<Vec<(Weighed, Taken)>>,
 }
 
 impl Handles {
-    /// No blocks yet, which take of `room`. Handles begin with `run`.
-    pub(crate) fn new(run: String, room: Arc<Room>) -> Self {
-        Self { run, room, kept: Mutex::default() }
+    /// No blocks yet, which take of `room`. Handles follow from `run`, the secret of the run.
+    pub(crate) fn new(run: &str, room: Arc<Room>) -> Self {
+        Self { run: hmac::Key::new(HMAC_SHA256, run.as_bytes()), room, kept: Mutex::default() }
+    }
+
+    /// The handle of the block of this number.
+    fn handle(&self, number: usize) -> String {
+        let tag = hmac::sign(&self.run, &(number as u64).to_be_bytes());
+        format!("{}:{number}", HEXLOWER.encode(&tag.as_ref()[..SECRET_BYTES]))
     }
 
     /// Keeps a block of an earlier part of the run under its number again. One for which there is no room is left out.
@@ -56,7 +70,7 @@ impl Handles {
             about["text"] = text.as_str().into();
         }
         let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
-        about["handle"] = format!("{}:{}", self.run, kept.len()).into();
+        about["handle"] = self.handle(kept.len()).into();
         kept.push((block, own));
         Ok(about)
     }
@@ -73,7 +87,9 @@ impl Handles {
     }
 
     pub(super) fn number(&self, handle: &Value) -> Option<usize> {
-        handle.as_str()?.strip_prefix(&*self.run)?.strip_prefix(':')?.parse().ok()
+        let handle = handle.as_str().filter(|handle| handle.len() <= 2 * SECRET_BYTES + 1 + MOST_DIGITS)?;
+        let number = handle.rsplit_once(':')?.1.parse().ok()?;
+        (self.handle(number) == handle).then_some(number)
     }
 }
 
@@ -253,7 +269,7 @@ mod tests {
     use super::*;
 
     fn handles(most_bytes: u64) -> Handles {
-        Handles::new(super::super::random_name(), Room::new(most_bytes))
+        Handles::new(&super::super::random_name(), Room::new(most_bytes))
     }
 
     fn keep(handles: &Handles, block: ContentBlock) -> Result<Value, Failure> {
@@ -287,7 +303,7 @@ mod tests {
         for kept in [image, resource] {
             assert!(kept.to_string().len() < 10_000, "{}", kept.to_string().len());
         }
-        let many = |number: usize| vec![json!({"handle": format!("{}:{number}", handles.run)}); 5_000];
+        let many = |number: usize| vec![json!({"handle": handles.handle(number)}); 5_000];
         let mut result = json!([many(0), many(1)]);
         let before = result.to_string().len();
         handles.release(&mut result, &mut Blocks::default());
@@ -311,8 +327,11 @@ mod tests {
         let (ours, theirs) = (handles(10_000), handles(10_000));
         keep(&ours, ContentBlock::image("AAAA", "image/png")).unwrap();
         let foreign = keep(&theirs, ContentBlock::image("BBBB", "image/png")).unwrap();
-        let made_up =
-            json!([foreign, {"handle": ":0"}, {"handle": format!("{}:7", ours.run)}, {"handle": 0}]);
+        let other = keep(&ours, ContentBlock::image("CCCC", "image/png")).unwrap();
+        let other = other["handle"].as_str().unwrap().replace(":1", ":0");
+        let plus = ours.handle(0).replace(":0", ":+0");
+        let made_up = json!([foreign, {"handle": ":0"}, {"handle": ours.handle(7)}, {"handle": 0},
+            {"handle": other}, {"handle": plus}]);
         let (mut result, mut reply) = (made_up.clone(), Blocks::default());
         ours.release(&mut result, &mut reply);
         assert_eq!(result, made_up);

@@ -38,7 +38,7 @@ pub(crate) struct RunStart {
     /// It runs without its client.
     #[serde(default)]
     pub(crate) detached: bool,
-    /// Prefix of the handles of blocks.
+    /// The secret that the handles of blocks follow from.
     pub(crate) handles: String,
 }
 
