@@ -182,10 +182,16 @@ impl Shares {
         Arc::new(Self { most, portion, memory, taken: Mutex::default() })
     }
 
-    /// Room for `most` bytes of memory in all, and for `portion` of each caller. Where the machine or the container has less left, that is
-    /// what is free.
+    /// Room for `most` bytes of memory in all, but not more than a quarter of what the machine or the container has, and for `portion` of each
+    /// caller. Where less is left, that is what is free.
     pub fn of_memory(most: usize, portion: Portion) -> Arc<Self> {
-        Self::of_places(most, 1, portion)
+        let total = FreeMemory::of_system().total().unwrap_or(u64::MAX);
+        Self::of_places(most.min(usize::try_from(total / 4).unwrap_or(usize::MAX)), 1, portion)
+    }
+
+    /// What there is room for in all.
+    pub fn most(&self) -> usize {
+        self.most
     }
 
     /// Takes `amount` for `claimant`. Whoever holds nothing needs room only.

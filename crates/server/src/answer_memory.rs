@@ -9,26 +9,24 @@ use gatewright_core::{AnswerRoom, Claimant, NoShare, Portion, Reserved, Share, S
 /// Bytes that values of answers take in memory until their calls end.
 #[derive(Debug)]
 pub(crate) struct AnswerMemory {
-    most: usize,
     shares: Arc<Shares>,
 }
 
 impl AnswerMemory {
     /// A budget of `mib` MiB. Answers are soon passed on, and whoever is alone may have half of it.
     pub(crate) fn new(mib: usize) -> Self {
-        let most = mib << 20;
-        Self { most, shares: Shares::of_memory(most, Portion::AsMuchAsFree) }
+        Self { shares: Shares::of_memory(mib << 20, Portion::AsMuchAsFree) }
     }
 
     /// Room for the answers to the calls of one request of `claimant`, and for what is made of them. It is given back when the room is dropped: with the
     /// request, or once its response is there. Answers that are longer than the whole budget take all of it.
     pub(crate) fn of(&self, claimant: Arc<Claimant>) -> AnswerRoom {
-        let (shares, most) = (self.shares.clone(), self.most);
+        let shares = self.shares.clone();
         let kept: Mutex<Option<Share>> = Mutex::default();
         AnswerRoom::new(move |bytes| {
             let mut kept = kept.lock().unwrap_or_else(PoisonError::into_inner);
             let taken = kept.as_ref().map_or(0, Share::amount);
-            let bytes = usize::try_from(bytes).unwrap_or(usize::MAX).min(most - taken);
+            let bytes = usize::try_from(bytes).unwrap_or(usize::MAX).min(shares.most() - taken);
             let more = match &mut *kept {
                 Some(share) => share.grow_whole(bytes),
                 none => shares.take((*claimant).clone(), bytes).map(|share| *none = Some(share)),

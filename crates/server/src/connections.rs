@@ -19,8 +19,9 @@ const LOG_EVERY: Duration = Duration::from_secs(10);
 /// Number of connections that is enough for most deployments.
 const ENOUGH: usize = 4_096;
 
-/// Memory of the container or machine for each connection, in bytes: a few times what an idle one takes.
-const BYTES_PER_CONNECTION: u64 = 64 << 10;
+/// Memory of the container or machine for each connection, in bytes. Of a container's, a quarter stays free ([`FreeMemory`]), which is enough for
+/// every connection with a head that does not end.
+const BYTES_PER_CONNECTION: u64 = 384 << 10;
 
 /// Connections that the memory of the container or machine has room for.
 fn fitting() -> usize {

@@ -27,15 +27,13 @@ pub(crate) const DEFAULT_MIB: usize = 512;
 /// Memory that requests take.
 #[derive(Debug)]
 pub(crate) struct RequestMemory {
-    most: usize,
     shares: Arc<Shares>,
 }
 
 impl RequestMemory {
     /// A budget of `mib` MiB.
     pub(crate) fn new(mib: usize) -> Self {
-        let most = mib << 20;
-        Self { most, shares: Shares::of_memory(most, Portion::QuarterOfFree) }
+        Self { shares: Shares::of_memory(mib << 20, Portion::QuarterOfFree) }
     }
 
     /// Bytes that are counted now.
@@ -45,14 +43,13 @@ impl RequestMemory {
 
     /// Room for a request of `claimant`, of which nothing is there yet.
     pub(crate) fn begin(&self, claimant: Claimant) -> Room {
-        Room { most: self.most, shares: self.shares.clone(), claimant, bytes: 0, share: None }
+        Room { shares: self.shares.clone(), claimant, bytes: 0, share: None }
     }
 }
 
 /// Room that one request takes until this is dropped.
 #[derive(Debug)]
 pub(crate) struct Room {
-    most: usize,
     shares: Arc<Shares>,
     claimant: Claimant,
     bytes: usize,
@@ -65,7 +62,7 @@ impl Room {
     /// # Errors
     /// There is no room, or the caller has its share and other requests.
     pub(crate) fn grow(&mut self, more: usize) -> Result<(), NoShare> {
-        let counted = |bytes: usize| if bytes > UNCOUNTED { bytes.min(self.most) } else { 0 };
+        let counted = |bytes: usize| if bytes > UNCOUNTED { bytes.min(self.shares.most()) } else { 0 };
         let bytes = self.bytes.saturating_add(more);
         match (&mut self.share, counted(bytes), counted(self.bytes)) {
             (_, after, before) if after == before => {}

@@ -34,15 +34,13 @@ pub(crate) const UNCOUNTED: usize = 16 * 1024;
 /// Bytes that wait for clients to take them.
 #[derive(Debug)]
 pub(crate) struct UnsentBudget {
-    most: usize,
     shares: Arc<Shares>,
 }
 
 impl UnsentBudget {
     /// A budget of `mib` MiB.
     pub(crate) fn new(mib: usize) -> Arc<Self> {
-        let most = mib << 20;
-        Arc::new(Self { most, shares: Shares::of_memory(most, Portion::QuarterOfFree) })
+        Arc::new(Self { shares: Shares::of_memory(mib << 20, Portion::QuarterOfFree) })
     }
 
     /// Bytes that are counted now.
@@ -55,7 +53,7 @@ impl UnsentBudget {
     /// # Errors
     /// As those of [`Shares::take`].
     pub(crate) fn take(&self, claimant: &Claimant, bytes: usize) -> Result<Share, NoShare> {
-        self.shares.take(claimant.clone(), bytes.min(self.most))
+        self.shares.take(claimant.clone(), bytes.min(self.shares.most()))
     }
 
     /// Returns `true` if `claimant` has so many answers to take that it gets no more.

@@ -55,7 +55,7 @@ mod tests {
     #[test]
     fn pages_of_all_connections_of_an_app_take_half_while_lists_are_read() {
         let id: Arc<str> = "list-room-test".into();
-        let page = (MOST_BYTES / 8) as u64 / COPIES;
+        let page = (ALL.most() / 8) as u64 / COPIES;
         let connections: Vec<_> = (0..6).map(|_| ListRoom::default()).collect();
         assert!(connections[0].take(&id, u64::MAX), "no list is read");
         let reading: Vec<_> = connections.iter().map(ListRoom::begin).collect();
