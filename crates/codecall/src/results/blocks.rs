@@ -23,7 +23,7 @@ const SECRET_BYTES: usize = 16;
 #[derive(Debug)]
 pub(crate) struct Handles {
     run: hmac::Key,
-    room: Arc<Room>,
+    pub(super) room: Arc<Room>,
     pub(super) kept: Mutex<Vec<(Weighed, Taken)>>,
 }
 

@@ -2,7 +2,10 @@
 
 use std::sync::{Arc, PoisonError};
 
-use gatewright_core::rmcp::model::{ContentBlock, JsonObject, ResourceContents};
+use gatewright_core::{
+    codes,
+    rmcp::model::{ContentBlock, JsonObject, ResourceContents},
+};
 use serde_json::Value;
 
 use super::{
@@ -84,6 +87,16 @@ impl Handles {
         }
     }
 
+    fn too_long(&self) -> Failure {
+        Failure::new(
+            codes::VALIDATION_ERROR,
+            format!(
+                "the tool was not called: with the bytes of images, audio and resources in place of their handles, its input would take this script beyond                  {} bytes (codecall.vm.hostMemoryMib); pass fewer at once",
+                self.room.most()
+            ),
+        )
+    }
+
     /// The block of this number as the parameter of `schema` takes it; none if there is no such block.
     fn text_of(
         &self,
@@ -94,7 +107,7 @@ impl Handles {
         let kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
         let Some((block, _)) = kept.get(number) else { return Ok(None) };
         // Base64 of a text is a third longer, and the type stands in front.
-        taken.grow(block.bytes().saturating_mul(2))?;
+        taken.grow(block.bytes().saturating_mul(2)).map_err(|_| self.too_long())?;
         let description = schema.get("description").and_then(Value::as_str).unwrap_or_default();
         let (data, media_type) = match block.block() {
             ContentBlock::Image(image) => (image.data.clone(), Some(image.mime_type.as_str())),
@@ -150,7 +163,7 @@ mod tests {
     #[test]
     fn a_handle_becomes_the_bytes_where_a_parameter_takes_text() {
         let room = Room::new(1 << 20);
-        let handles = Handles::new("run".to_owned(), room.clone());
+        let handles = Handles::new("run", room.clone());
         let keep = |block| {
             let mut taken = room.take(1_000).unwrap();
             handles.keep(block, &mut taken).unwrap()
@@ -187,11 +200,12 @@ mod tests {
     #[test]
     fn files_for_which_there_is_no_room_are_refused() {
         let room = Room::new(2_500);
-        let handles = Handles::new("run".to_owned(), room.clone());
+        let handles = Handles::new("run", room.clone());
         let mut taken = room.take(1_500).unwrap();
         let image = handles.keep(ContentBlock::image("a".repeat(1_000), "image/png"), &mut taken).unwrap();
         let schema = json!({"properties": {"file": {"type": "string"}}});
         let mut input = json!({"file": image});
-        assert!(handles.fill(input.as_object_mut().unwrap(), schema.as_object().unwrap(), &room).is_err());
+        let refused = handles.fill(input.as_object_mut().unwrap(), schema.as_object().unwrap(), &room);
+        assert!(refused.unwrap_err().message.starts_with("the tool was not called"));
     }
 }
