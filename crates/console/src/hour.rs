@@ -244,6 +244,7 @@ mod tests {
             is_known: true,
             principal: Principal::local(),
             address: None,
+            plan: None,
             started: SystemTime::now(),
             duration,
             ending,

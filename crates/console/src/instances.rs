@@ -157,6 +157,7 @@ fn execution(call: &Call) -> Execution {
             endpoint: None,
         },
         address: None,
+        plan: None,
         started: moment(call.started_ms),
         duration: Duration::from_micros(call.us),
         ending: Ending::new(call.status.clone()),

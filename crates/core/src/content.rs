@@ -190,7 +190,9 @@ async fn noted<K, T>(
     work: impl Future<Output = Result<T, InvokeError>>,
 ) -> Result<T, InvokeError> {
     let Some(trail) = context.extensions.get::<Trail>() else { return work.await };
-    let note = trail.begin(Arc::from(method), item.app_id().clone(), item.transport());
+    let Some(note) = trail.begin(Arc::from(method), item.app_id().clone(), item.transport()) else {
+        return Err(InvokeError::Cancelled { name: method.to_owned() });
+    };
     let answer = work.await;
     note.end(&match &answer {
         Ok(_) => Ok(CallToolResult::success(Vec::new()).into()),

@@ -2,7 +2,7 @@
 
 use std::{
     net::IpAddr,
-    sync::{Arc, OnceLock},
+    sync::{Arc, LazyLock, OnceLock},
     time::Duration,
 };
 
@@ -20,6 +20,7 @@ use crate::{
     access::{OpenTask, Sealer, decide},
     bulk::{bulk, off_thread},
     names::clipped,
+    observe::{Observer, Observers, PlanWatch},
     questions::{ArgumentsDigest, CallKey, Conversation, OpenCallId, OpenCalls, Repetitions, Unanswered},
     request_flow::{NotTaken, RequestFlow},
     state_home::{PassedOn, StateHome},
@@ -68,6 +69,7 @@ pub struct Invoker {
     repetitions: Repetitions,
     home: OnceLock<Arc<dyn StateHome>>,
     approvals: Arc<ApprovalStore>,
+    observers: OnceLock<Observers>,
 }
 
 impl std::fmt::Debug for Invoker {
@@ -88,6 +90,7 @@ impl Invoker {
             repetitions: Repetitions::default(),
             home: OnceLock::new(),
             approvals: Arc::new(ApprovalStore::in_memory()),
+            observers: OnceLock::new(),
         }
     }
 
@@ -125,6 +128,28 @@ impl Invoker {
     /// Marks the states of calls that are held open from now on. Only the first home is kept.
     pub fn at_home(&self, home: Arc<dyn StateHome>) {
         let _ = self.home.set(home);
+    }
+
+    /// Tells `observers` of what is called from now on. Only the first ones are kept.
+    pub(crate) fn observe(&self, observers: Vec<Arc<dyn Observer>>) {
+        let _ = self.observers.set(Observers::new(observers));
+    }
+
+    pub(crate) fn observers(&self) -> &Observers {
+        static NOBODY: LazyLock<Observers> = LazyLock::new(|| Observers::new(Vec::new()));
+        self.observers.get().unwrap_or(&NOBODY)
+    }
+
+    /// Tells observers of the calls of a plan that goes on without a client: the execution `id` of `script`, which the meta-tool `tool` began for
+    /// `principal` at `address`. They are those that are made with `context` from now on.
+    pub fn watch_plan(
+        &self,
+        (id, tool, script): (&str, &str, &str),
+        principal: &Principal,
+        address: Option<IpAddr>,
+        context: &mut RequestContext<RoleServer>,
+    ) -> PlanWatch {
+        PlanWatch::begin(self.observers(), (id, tool, script), principal, address, context)
     }
 
     /// The registry behind it.
@@ -287,7 +312,11 @@ impl Invoker {
         let Some(trail) = context.extensions.get::<Trail>() else {
             return self.pass(tool, params, context).await;
         };
-        let note = trail.begin(tool.name.clone(), tool.app_id.clone(), tool.owner.app.transport());
+        let Some(note) = trail.begin(tool.name.clone(), tool.app_id.clone(), tool.owner.app.transport())
+        else {
+            // What it was made for is over: it would be in no audit.
+            return Err(InvokeError::Cancelled { name: tool.name.to_string() });
+        };
         note.tell(&mut context.meta.0);
         let answer = self.pass(tool, params, context).await;
         note.end(&answer);

@@ -16,7 +16,7 @@ use super::{
     flow::{Run, of_execution},
     refusal::Refusal,
 };
-use crate::{CodeCall, tool_result::answer};
+use crate::{CodeCall, meta_tools::EXECUTE, tool_result::answer};
 
 impl CodeCall {
     /// Allows runs in the background from now on, and goes on with those whose instance is gone or whose approvals are settled. `owners` says what those who
@@ -143,19 +143,25 @@ impl CodeCall {
         let Ok(mut context) = self.background.context(caller.principal()).await else { return };
         context.extensions.insert(AnsweredLater { address: run.address });
         let (this, stop, id) = (self.clone(), self.background.stop.clone(), run.id());
+        let about = (&*id.to_string(), EXECUTE, &*run.start.script);
+        let watch = self.invoker.watch_plan(about, caller.principal(), run.address, &mut context);
         let claimant = Claimant::of(caller.principal(), run.address);
         let caller = Caller::new(caller.principal().clone()).claiming(Some(claimant.into()));
         self.background.tasks.spawn(async move {
             let journal = run.journal.clone();
-            let is_cut = tokio::select! {
-                _ = this.drive(run, caller, context) => false,
-                () = stop.cancelled() => true,
+            let ended = tokio::select! {
+                answer = this.drive(run, caller, context) => Some(answer),
+                () = stop.cancelled() => None,
                 // The run ends as one whose lease is lost.
                 never = this.end_with_access(id) => match never {},
             };
-            if is_cut {
-                // Another instance goes on, or this one when it is back.
-                journal.give_back().await;
+            match ended {
+                Some(answer) => watch.end(answer),
+                None => {
+                    drop(watch);
+                    // Another instance goes on, or this one when it is back.
+                    journal.give_back().await;
+                }
             }
         });
     }

@@ -173,6 +173,7 @@ pub fn execution(name: &str) -> Execution {
         is_known: true,
         principal: Principal { subject: "alice".into(), ..Principal::local() },
         address: None,
+        plan: None,
         started: SystemTime::now(),
         duration: Duration::from_millis(3),
         ending: Ending::OK,

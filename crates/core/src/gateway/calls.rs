@@ -8,8 +8,8 @@ use rmcp::{
 
 use super::{Gateway, stamp};
 use crate::{
-    AccessMode, AnswersByRetry, AskedAtOnce, Caller, DirectAccess, Era, InvokeError, REQUEST_CANCELLED,
-    ToolEntry,
+    AccessMode, AnswersByRetry, AskedAtOnce, Caller, CallerAddress, DirectAccess, Era, InvokeError,
+    REQUEST_CANCELLED, ToolEntry,
     observe::{Begun, ExecutionWatch},
 };
 
@@ -65,7 +65,7 @@ impl Gateway {
         context: &RequestContext<RoleServer>,
         by_client: bool,
     ) -> Option<ExecutionWatch> {
-        let observers = &self.shared.observers;
+        let observers = self.shared.invoker.observers();
         if observers.is_empty() {
             return None;
         }
@@ -83,7 +83,9 @@ impl Gateway {
             principal: caller.principal(),
             arguments: params.arguments.as_ref(),
             context,
+            address: CallerAddress::of(context).map(|at| at.0),
             by_client,
+            plan: None,
         };
         Some(ExecutionWatch::begin(observers, begun))
     }

@@ -33,7 +33,7 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 
 use crate::{
     AccessMode, AppEntry, Caller, Claimant, Endpoint, Invoker, KnownSince, Observer, Plugin, Principal,
-    Registry, SessionRef, observe::Observers,
+    Registry, SessionRef,
 };
 use log_levels::LogLevels;
 use subscriptions::{Followed, SubscriptionTable};
@@ -71,7 +71,6 @@ struct GatewayCore {
     subscriptions: Arc<SubscriptionTable>,
     log_levels: LogLevels,
     stop: CancellationToken,
-    observers: Observers,
 }
 
 /// The MCP server. [`Gateway::session`] makes one value for each connection; they share everything but their own state.
@@ -126,7 +125,6 @@ impl Gateway {
                 invoker,
                 plugins,
                 stop: CancellationToken::new(),
-                observers: Observers::new(Vec::new()),
             }),
             session: Session::new(None),
         }
@@ -134,10 +132,8 @@ impl Gateway {
 
     /// Tells `observers` of every request. To be called before the first session.
     #[must_use]
-    pub fn observed_by(mut self, observers: Vec<Arc<dyn Observer>>) -> Self {
-        if let Some(shared) = Arc::get_mut(&mut self.shared) {
-            shared.observers = Observers::new(observers);
-        }
+    pub fn observed_by(self, observers: Vec<Arc<dyn Observer>>) -> Self {
+        self.shared.invoker.observe(observers);
         self
     }
 

@@ -60,7 +60,7 @@ impl Gateway {
             let caller = self.caller(&context)?;
             self.note_level(&mut context);
             let ends = Ends { method, client_left: context.ct.clone() };
-            let observers = &self.shared.observers;
+            let observers = self.shared.invoker.observers();
             if observers.is_empty() {
                 return ends.before(work(caller, context)).await;
             }
@@ -75,7 +75,7 @@ impl Gateway {
 
     /// The object of a request, made only if there are observers.
     pub(super) fn about(&self, about: impl FnOnce() -> About) -> About {
-        if self.shared.observers.is_empty() { About::Nothing } else { about() }
+        if self.shared.invoker.observers().is_empty() { About::Nothing } else { about() }
     }
 
     /// As [`Gateway::operate`], for a stream that its client ends by going away.
@@ -85,7 +85,7 @@ impl Gateway {
         caller: &Caller,
         context: &RequestContext<RoleServer>,
     ) -> Option<OperationWatch> {
-        let observers = &self.shared.observers;
+        let observers = self.shared.invoker.observers();
         let begin = || OperationWatch::begin(observers, method, None, caller.principal(), context);
         (!observers.is_empty()).then(|| begin().ends_well())
     }

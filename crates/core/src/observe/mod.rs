@@ -24,6 +24,7 @@ pub use exchange::{ExchangeNote, HttpExchange, HttpTrail};
 pub(crate) use operation::OperationWatch;
 pub use operation::{Operation, Subject};
 pub use trail::Trail;
+pub use watch::PlanWatch;
 pub(crate) use watch::{Begun, ExecutionWatch};
 
 use crate::{Principal, TraceContext};
@@ -118,7 +119,7 @@ pub struct ScriptFacts {
     pub bytes: usize,
 }
 
-/// One `tools/call` of a client.
+/// One `tools/call` of a client, or what a plan did that went on without one.
 #[derive(Debug, Clone)]
 pub struct Execution {
     /// Unique within the process, from 1.
@@ -133,6 +134,8 @@ pub struct Execution {
     pub principal: Principal,
     /// The caller's address, over HTTP.
     pub address: Option<IpAddr>,
+    /// The id of a plan that went on without a client, until it ended or waited.
+    pub plan: Option<Arc<str>>,
     /// Start time.
     pub started: SystemTime,
     /// Duration.
@@ -145,7 +148,7 @@ pub struct Execution {
     pub script: Option<ScriptFacts>,
     /// The arguments, when an observer wants them.
     pub arguments: Option<JsonObject>,
-    /// The calls of apps' tools in the order they ended, at most [`MOST_CALLS`].
+    /// The calls of apps' tools in the order they began, at most [`MOST_CALLS`]. Those that were open at its end count as cancelled.
     pub calls: Vec<CallRecord>,
     /// Calls that were left out.
     pub more_calls: usize,

@@ -1,7 +1,7 @@
-//! The calls of an execution, noted while it runs.
+//! The calls of an execution, noted while it runs. None begins once it is over, so that none is missing in what observers are told.
 
 use std::{
-    sync::{Arc, Mutex, PoisonError},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::{Duration, Instant},
 };
 
@@ -18,8 +18,17 @@ pub struct Trail(Arc<TrailInner>);
 struct TrailInner {
     began: Instant,
     trace: Option<TraceContext>,
-    calls: Mutex<(Vec<CallRecord>, usize)>,
+    calls: Mutex<Calls>,
     exchanges: Mutex<Vec<HttpExchange>>,
+}
+
+/// Calls in the order in which they began.
+#[derive(Debug, Default)]
+struct Calls {
+    /// Those that have not ended yet count as cancelled.
+    kept: Vec<CallRecord>,
+    more: usize,
+    is_over: bool,
 }
 
 impl Trail {
@@ -37,9 +46,21 @@ impl Trail {
         self.0.began.elapsed()
     }
 
-    /// The calls that ended so far, and the number of those left out.
-    pub(super) fn take(&self) -> (Vec<CallRecord>, usize) {
-        std::mem::take(&mut *self.0.calls.lock().unwrap_or_else(PoisonError::into_inner))
+    /// The calls so far, and the number of those left out. No other begins.
+    pub(super) fn end(&self) -> (Vec<CallRecord>, usize) {
+        let now = self.elapsed();
+        let mut calls = self.calls();
+        calls.is_over = true;
+        let (mut kept, more) = (std::mem::take(&mut calls.kept), calls.more);
+        drop(calls);
+        for open in kept.iter_mut().filter(|call| call.duration == OPEN) {
+            open.duration = now.saturating_sub(open.start);
+        }
+        (kept, more)
+    }
+
+    fn calls(&self) -> MutexGuard<'_, Calls> {
+        self.0.calls.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The HTTP requests that ended so far.
@@ -60,25 +81,47 @@ impl Trail {
         }
     }
 
-    /// Begins to note a call.
+    /// Begins to note a call; `None` if the execution is over, and nobody would learn of it.
     pub(crate) fn begin(
         &self,
         tool: Arc<str>,
         app: Arc<str>,
         transport: Option<NetworkTransport>,
-    ) -> CallNote {
+    ) -> Option<CallNote> {
         let span = self.0.trace.as_ref().map(TraceContext::child);
         let start = self.elapsed();
-        CallNote { trail: self.clone(), tool, app, transport, start, span, ended: None }
+        let mut calls = self.calls();
+        if calls.is_over {
+            return None;
+        }
+        let place = calls.kept.len();
+        if place < MOST_CALLS {
+            calls.kept.push(CallRecord {
+                tool,
+                app,
+                start,
+                duration: OPEN,
+                ending: Ending::CANCELLED,
+                bytes: None,
+                span_id: span.as_ref().map(|span| span.span_id),
+                transport,
+            });
+        } else {
+            calls.more += 1;
+        }
+        drop(calls);
+        Some(CallNote { trail: self.clone(), place, start, span, ended: None })
     }
 }
+
+/// Stands for the duration of a call that has not ended.
+const OPEN: Duration = Duration::MAX;
 
 /// A call being noted; one that is dropped before it ended was cancelled.
 pub(crate) struct CallNote {
     trail: Trail,
-    tool: Arc<str>,
-    app: Arc<str>,
-    transport: Option<NetworkTransport>,
+    /// Its place among the calls.
+    place: usize,
     start: Duration,
     span: Option<TraceContext>,
     ended: Option<(Ending, Option<u64>)>,
@@ -101,20 +144,8 @@ impl Drop for CallNote {
     fn drop(&mut self) {
         let (ending, bytes) = self.ended.take().unwrap_or((Ending::CANCELLED, None));
         let duration = self.trail.elapsed().saturating_sub(self.start);
-        let mut noted = self.trail.0.calls.lock().unwrap_or_else(PoisonError::into_inner);
-        if noted.0.len() == MOST_CALLS {
-            noted.1 += 1;
-            return;
+        if let Some(call) = self.trail.calls().kept.get_mut(self.place) {
+            (call.duration, call.ending, call.bytes) = (duration, ending, bytes);
         }
-        noted.0.push(CallRecord {
-            tool: self.tool.clone(),
-            app: self.app.clone(),
-            start: self.start,
-            duration,
-            ending,
-            bytes,
-            span_id: self.span.as_ref().map(|span| span.span_id),
-            transport: self.transport,
-        });
     }
 }

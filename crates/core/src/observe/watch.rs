@@ -1,6 +1,7 @@
 //! An execution from its beginning to its end.
 
 use std::{
+    net::IpAddr,
     sync::{
         Arc,
         atomic::{AtomicU64, Ordering},
@@ -16,7 +17,7 @@ use rmcp::{
 use sha2::{Digest as _, Sha256};
 
 use super::{
-    Arrival, CallerAddress, Ending, Execution, Observers, ScriptFacts, Trail, arrival,
+    Arrival, Ending, Execution, Observers, ScriptFacts, Trail, arrival,
     ending::{ended, text_bytes},
 };
 use crate::{Principal, names::clipped};
@@ -36,8 +37,11 @@ pub(crate) struct Begun<'a> {
     pub(crate) principal: &'a Principal,
     pub(crate) arguments: Option<&'a JsonObject>,
     pub(crate) context: &'a RequestContext<RoleServer>,
+    pub(crate) address: Option<IpAddr>,
     /// `true` for a request of a client.
     pub(crate) by_client: bool,
+    /// The id of a plan that goes on without a client.
+    pub(crate) plan: Option<Arc<str>>,
 }
 
 impl ExecutionWatch {
@@ -54,7 +58,8 @@ impl ExecutionWatch {
             is_meta: begun.is_meta,
             is_known: begun.is_known,
             principal: begun.principal.clone(),
-            address: CallerAddress::of(context).map(|at| at.0),
+            address: begun.address,
+            plan: begun.plan,
             started: SystemTime::now(),
             duration: Duration::ZERO,
             ending: Ending::CANCELLED,
@@ -89,11 +94,54 @@ impl ExecutionWatch {
     }
 }
 
+/// Watches a plan that goes on without a client. Dropped before the end of [`PlanWatch::end`], it is reported as cancelled.
+#[must_use]
+pub struct PlanWatch(Option<ExecutionWatch>);
+
+impl PlanWatch {
+    /// Watches the execution `plan` of `script`, which the meta-tool `tool` began for `principal` at `address`. Its calls are made with `context`.
+    pub(crate) fn begin(
+        observers: &Observers,
+        (plan, tool, script): (&str, &str, &str),
+        principal: &Principal,
+        address: Option<IpAddr>,
+        context: &mut RequestContext<RoleServer>,
+    ) -> Self {
+        if observers.is_empty() {
+            return Self(None);
+        }
+        let arguments = JsonObject::from_iter([("script".to_owned(), script.into())]);
+        let watch = ExecutionWatch::begin(
+            observers,
+            Begun {
+                tool: tool.into(),
+                is_meta: true,
+                is_known: true,
+                principal,
+                arguments: Some(&arguments),
+                context,
+                address,
+                by_client: false,
+                plan: Some(plan.into()),
+            },
+        );
+        context.extensions.insert(watch.trail());
+        Self(Some(watch))
+    }
+
+    /// It ended, waits, or is left to others, with this answer.
+    pub fn end(self, answer: CallToolResponse) {
+        if let Some(watch) = self.0 {
+            watch.end(&Ok(answer));
+        }
+    }
+}
+
 impl Drop for ExecutionWatch {
     fn drop(&mut self) {
         let Some(mut execution) = self.execution.take() else { return };
         execution.duration = self.trail.elapsed();
-        (execution.calls, execution.more_calls) = self.trail.take();
+        (execution.calls, execution.more_calls) = self.trail.end();
         execution.exchanges = self.trail.take_exchanges();
         for observer in self.observers.all.iter() {
             observer.finished(&execution);

@@ -89,6 +89,9 @@ struct Line<'a> {
     endpoint: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     ip: Option<IpAddr>,
+    /// Id of the execution of a plan that went on without a client.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    plan: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     trace: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -203,6 +206,7 @@ impl Audit {
             client: principal.client_id.as_deref(),
             endpoint: principal.endpoint.as_deref(),
             ip: execution.address,
+            plan: execution.plan.as_deref(),
             trace: execution.trace.as_ref().map(TraceContext::trace_id),
             script: execution.script.map(|script| ScriptLine {
                 sha256: hex(&script.sha256),

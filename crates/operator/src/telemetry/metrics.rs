@@ -168,12 +168,16 @@ impl Metrics {
 
 impl Observer for Metrics {
     fn finished(&self, execution: &Execution) {
-        let seconds = execution.duration.as_secs_f64();
-        self.tool_asked(&execution.tool, execution.is_known, &execution.ending, seconds);
         for call in &execution.calls {
-            // The refusal of a direct call is counted above.
+            // The refusal of a direct call is counted below.
             self.tool_called(call, execution.is_meta);
         }
+        if execution.plan.is_some() {
+            // The request that began it was counted.
+            return;
+        }
+        let seconds = execution.duration.as_secs_f64();
+        self.tool_asked(&execution.tool, execution.is_known, &execution.ending, seconds);
         if let Some(script) = execution.script {
             self.script_bytes.observe(script.bytes as f64);
         }

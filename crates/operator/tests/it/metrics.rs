@@ -42,6 +42,7 @@ fn execution(tool: &str, ending: Ending) -> Execution {
         is_meta: false,
         is_known: true,
         principal: Principal::local(),
+        plan: None,
         address: None,
         started: SystemTime::now(),
         duration: Duration::from_millis(2),

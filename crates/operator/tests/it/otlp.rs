@@ -63,6 +63,7 @@ fn execution(above: Option<&str>) -> Execution {
         is_meta: true,
         is_known: true,
         principal: Principal::local(),
+        plan: None,
         address: Some([127, 0, 0, 1].into()),
         started: UNIX_EPOCH + Duration::from_secs(100),
         duration: Duration::from_millis(20),
