@@ -14,14 +14,14 @@ use rmcp::{
 use serde::{Serialize, de::DeserializeOwned};
 use serde_json::Value;
 
-use crate::{CatalogFinding, bulk::off_thread, listable::parse_each};
+use crate::{CatalogFinding, bulk::off_thread, hidden_text::clean, listable::parse_each};
 
 /// Tools, resources and prompts of an app, under its own names, in its own order.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Catalog {
     /// The capabilities of the app's server.
     pub capabilities: ServerCapabilities,
-    /// The server's own words about itself: its description, title or instructions, at most 1 KiB.
+    /// The server's own words about itself: its description, title or instructions, at most 1 KiB, without hidden text.
     pub about: Option<String>,
     /// Tools.
     pub tools: Vec<Tool>,
@@ -283,5 +283,7 @@ fn about(peer: &Peer<RoleClient>) -> Option<String> {
         info.instructions.as_deref(),
     ];
     let words = words.into_iter().flatten().map(str::trim).find(|words| !words.is_empty())?;
-    Some(words[..words.floor_char_boundary(LONGEST)].to_owned())
+    let mut words = words[..words.floor_char_boundary(LONGEST)].to_owned();
+    clean(&mut words);
+    Some(words)
 }
