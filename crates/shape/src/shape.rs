@@ -192,4 +192,9 @@ impl Shape {
     pub fn is_empty(&self) -> bool {
         self.root.is_empty()
     }
+
+    /// Places that it distinguishes below the root, at most [`MOST_NODES`].
+    pub fn nodes(&self) -> usize {
+        self.nodes
+    }
 }

@@ -5,7 +5,7 @@ use std::{
     hash::{BuildHasher as _, BuildHasherDefault, DefaultHasher},
     sync::{
         Arc, Mutex, PoisonError, RwLock,
-        atomic::{AtomicBool, AtomicU64, Ordering},
+        atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering},
     },
 };
 
@@ -25,6 +25,8 @@ use super::{
 
 /// Tools whose shapes are kept, each version and audience of its own. The one that was longest unused gives way.
 const MOST_TOOLS: usize = 2_000;
+/// Places of the shapes of all tools; each takes about half a kilobyte. Those that were longest unused give way.
+const MOST_NODES: usize = 100_000;
 /// Tools that are looked for at other instances at once because someone asked for their shapes.
 const MOST_WANTED: usize = 1_000;
 /// Blocks of an answer that are looked at.
@@ -36,6 +38,8 @@ pub(crate) struct Shapes {
     is_on: AtomicBool,
     is_shared: AtomicBool,
     slots: RwLock<HashMap<Key, Arc<Slot>>>,
+    /// Places of the shapes in all slots.
+    nodes: AtomicUsize,
     clock: AtomicU64,
     /// Tools of which nothing is known here and whose shapes were asked for.
     wanted: Mutex<HashSet<Key>>,
@@ -60,6 +64,7 @@ impl Shapes {
             is_on: AtomicBool::new(is_on),
             is_shared: AtomicBool::new(false),
             slots: RwLock::default(),
+            nodes: AtomicUsize::new(0),
             clock: AtomicU64::new(0),
             wanted: Mutex::default(),
         }
@@ -185,6 +190,33 @@ impl Shapes {
         })
     }
 
+    /// Counts what `slot` keeps now. If all keep too much, those that were longest unused are forgotten.
+    pub(super) fn recount(&self, slot: &Slot) {
+        let (now, before) = slot.count();
+        if now > before && self.nodes.fetch_add(now - before, Ordering::Relaxed) + now - before <= MOST_NODES
+        {
+            return;
+        }
+        if now <= before {
+            self.nodes.fetch_sub(before - now, Ordering::Relaxed);
+            return;
+        }
+        let mut slots = self.slots.write().unwrap_or_else(PoisonError::into_inner);
+        let mut by_use: Vec<_> =
+            slots.iter().map(|(key, slot)| (slot.used(), slot.nodes(), key.clone())).collect();
+        by_use.sort_unstable_by_key(|(used, ..)| std::cmp::Reverse(*used));
+        // The latest stay, up to a bit less than what all may keep: this is not done each time.
+        let mut kept = 0;
+        for (_, nodes, key) in by_use {
+            if kept > 0 && kept + nodes > MOST_NODES / 8 * 7 {
+                slots.remove(&key);
+            } else {
+                kept += nodes;
+            }
+        }
+        self.nodes.store(kept, Ordering::Relaxed);
+    }
+
     /// Looks at the format of a text that the tool declares as text.
     fn look_at_text(&self, slot: &Slot, result: &CallToolResult, bounds: Bounds) {
         let text = match (&result.structured_content, result.content.as_slice()) {
@@ -246,6 +278,7 @@ impl ResultListener for Shapes {
             Some(bounds) => {
                 let reading = Reading::of(tool, || slot.texts_for(witness));
                 self.look(&slot, result, &reading, witness, bounds);
+                self.recount(&slot);
             }
             None => {}
         }
@@ -274,4 +307,32 @@ fn blocks(content: &[ContentBlock]) -> Value {
         _ => json!({"type": "text", "text": ""}),
     };
     content.iter().take(MOST_BLOCKS).map(block).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shapes_of_many_places_give_way_the_longest_unused_first() {
+        let shapes = Shapes::new(true);
+        let key = |n: u8| Key { version: [n; 16], audience: Audience::Everyone };
+        let value: Value = (0..100).map(|n| (format!("a{n}"), json!([{"b": 1}, {"c": [1]}]))).collect();
+        let learn = |n: u8| {
+            let slot = shapes.slot(&key(n));
+            slot.lock().learn(&value, Witness::new(1), 10_000, false);
+            shapes.recount(&slot);
+            slot.nodes()
+        };
+        let each = learn(0);
+        assert!(each > 400, "{each}");
+        let most = u8::try_from(MOST_NODES / each).unwrap();
+        (1..most).for_each(|n| _ = learn(n));
+        assert!(shapes.known(&key(0)).is_some(), "all fit, and it was used again");
+        learn(most);
+        let all: usize = shapes.slots().iter().map(|(_, slot)| slot.nodes()).sum();
+        assert!(all <= MOST_NODES && all == shapes.nodes.load(Ordering::Relaxed), "{all}");
+        assert!(shapes.unused(&key(0)).is_some() && shapes.unused(&key(most)).is_some());
+        assert!(shapes.unused(&key(1)).is_none());
+    }
 }

@@ -66,6 +66,7 @@ impl SharedShapes {
             let fresh = slot.lock().take_fresh();
             if fresh.is_empty() {
                 shared.into_iter().for_each(|shared| slot.take_over(shared));
+                self.shapes.recount(&slot);
                 return Ok(());
             }
             let mut together = shared.unwrap_or_default();
@@ -73,6 +74,7 @@ impl SharedShapes {
             match self.write(name, record.as_deref(), &together).await {
                 Ok(true) => {
                     slot.take_over(together);
+                    self.shapes.recount(&slot);
                     return Ok(());
                 }
                 is_written => {

@@ -2,7 +2,7 @@
 
 use std::sync::{
     Arc, Mutex, MutexGuard, PoisonError,
-    atomic::{AtomicU64, Ordering},
+    atomic::{AtomicU64, AtomicUsize, Ordering},
 };
 
 use gatewright_core::rmcp::model::JsonObject;
@@ -49,6 +49,8 @@ pub(super) struct Slot {
     /// Inputs that could be looked at.
     inputs: AtomicU64,
     used: AtomicU64,
+    /// Places of its shapes when they were last counted.
+    nodes: AtomicUsize,
     callers: Mutex<Vec<OneCaller>>,
     learned: Mutex<Both>,
 }
@@ -175,6 +177,11 @@ impl Both {
         *self.all_mut() = shared;
     }
 
+    /// Places of all shapes.
+    fn nodes(&self) -> usize {
+        [&self.all, &self.fresh].iter().map(|learned| learned.shape.nodes() + learned.inputs.nodes()).sum()
+    }
+
     /// Returns `true` if something has not been shared yet.
     pub(super) fn has_fresh(&self) -> bool {
         !self.fresh.is_empty()
@@ -240,6 +247,17 @@ impl Slot {
 
     pub(super) fn lock(&self) -> MutexGuard<'_, Both> {
         self.learned.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Counts the places of its shapes again. Returns how many they are, and were.
+    pub(super) fn count(&self) -> (usize, usize) {
+        let now = self.lock().nodes();
+        (now, self.nodes.swap(now, Ordering::Relaxed))
+    }
+
+    /// Places of its shapes when they were last counted.
+    pub(super) fn nodes(&self) -> usize {
+        self.nodes.load(Ordering::Relaxed)
     }
 
     /// The time of the last use, by the clock of all slots.
