@@ -111,6 +111,12 @@ impl FreeMemory {
         self.groups.iter().filter_map(ControlGroup::limit).chain(machine).min()
     }
 
+    /// `most` bytes, but not more than one of `parts` equal parts of what the container, or else the machine, has in all.
+    pub fn part(&self, parts: u64, most: usize) -> usize {
+        let part = self.total().map_or(u64::MAX, |total| total / parts);
+        most.min(usize::try_from(part).unwrap_or(usize::MAX))
+    }
+
     /// Bytes that are left now.
     fn now(&self) -> (u64, MutexGuard<'_, State>) {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);

@@ -185,8 +185,7 @@ impl Shares {
     /// Room for `most` bytes of memory in all, but not more than a quarter of what the machine or the container has, and for `portion` of each
     /// caller. Where less is left, that is what is free.
     pub fn of_memory(most: usize, portion: Portion) -> Arc<Self> {
-        let total = FreeMemory::of_system().total().unwrap_or(u64::MAX);
-        Self::of_places(most.min(usize::try_from(total / 4).unwrap_or(usize::MAX)), 1, portion)
+        Self::of_places(FreeMemory::of_system().part(4, most), 1, portion)
     }
 
     /// What there is room for in all.

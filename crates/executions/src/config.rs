@@ -39,7 +39,8 @@ pub struct ExecutionsConfig {
     pub max_executions: u32,
     /// Bytes of the journals that are kept, once for those that wait or run in the background and once for those that have ended:
     /// 1 MiB (1048576) to 64 GiB. Of those that wait or run, one principal may take a quarter of what is free (a fifth of all, if nobody else takes any); its only one
-    /// needs room only. The longest one that has ended may take more than is left, up to a quarter of all. Default 64 MiB.
+    /// needs room only. The longest one that has ended may take more than is left, up to a quarter of all. Without a `store`, not more than a 16th of the
+    /// container's or machine's memory. Default 64 MiB.
     pub max_bytes: u64,
     /// Bytes of one journal: the script, its calls and their answers. 64 KiB (65536) to 64 MiB, and not above `maxBytes`. Default 4 MiB. A longer
     /// one is not kept, and its script can neither wait nor run in the background.

@@ -38,6 +38,11 @@ impl Journal {
         Ok(())
     }
 
+    /// Gives back memory that it does not use: nothing is added any more.
+    pub(crate) fn shrink(&mut self) {
+        self.frames.shrink_to_fit();
+    }
+
     /// Bytes that it takes.
     pub(crate) fn bytes(&self) -> u64 {
         self.frames.len() as u64 + self.chunks * (CHUNK_BYTES - 4)

@@ -6,7 +6,7 @@ use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
-use gatewright_core::{Claimant, Share, Shares};
+use gatewright_core::{Claimant, FreeMemory, Share, Shares};
 use tokio_util::sync::CancellationToken;
 
 use crate::{
@@ -108,7 +108,10 @@ pub(crate) struct MemoryLease {
 }
 
 impl Memory {
-    pub(crate) fn new(config: ExecutionsConfig, clock: Clock) -> Arc<Self> {
+    pub(crate) fn new(mut config: ExecutionsConfig, clock: Clock) -> Arc<Self> {
+        // Those that wait or run, and those that ended, take as much each.
+        let most = usize::try_from(config.max_bytes).unwrap_or(usize::MAX);
+        config.max_bytes = FreeMemory::of_system().part(16, most) as u64;
         let places = Shares::new(config.max_executions as usize, config.count_share());
         let bytes =
             Shares::of_memory(usize::try_from(config.max_bytes).unwrap_or(usize::MAX), config.bytes_share());
@@ -314,6 +317,7 @@ impl MemoryLease {
             let Some(kept) = table.all.get_mut(&self.id) else { return Err(ExecutionError::LeaseLost) };
             kept.head.end(ending, Some(calls), now_ms);
             kept.lease = LeaseState::Free;
+            kept.journal.shrink();
             table.move_to_ended(self.id, &self.memory.config);
             Ok(())
         })

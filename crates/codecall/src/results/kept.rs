@@ -2,20 +2,20 @@
 
 use std::{
     collections::{HashMap, VecDeque},
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError},
     time::{Duration, Instant},
 };
 
 use gatewright_core::{
-    Caller, Groups, Principal, Scopes,
+    Caller, FreeMemory, Groups, Principal, Scopes,
     rmcp::model::{ReadResourceResult, ResourceContents},
 };
 
 /// Time for which a result is kept.
 pub(crate) const KEPT_FOR: Duration = Duration::from_secs(600);
-/// Bytes that are kept for one subject with all its clients, and for all. Older results give way.
+/// Bytes that are kept for one subject with all its clients, and for all: an eighth of the memory at most. Older results give way.
 const MOST_OF_ONE: usize = 16 << 20;
-const MOST_OF_ALL: usize = 128 << 20;
+static MOST_OF_ALL: LazyLock<usize> = LazyLock::new(|| FreeMemory::of_system().part(8, 128 << 20));
 /// Bytes that a result counts at least, so that there are not too many of them.
 const LEAST: usize = 16 << 10;
 /// Beginning of the URIs of kept results.
@@ -100,7 +100,7 @@ impl KeptResults {
         while of_owner(&table) + kept.weight() > MOST_OF_ONE {
             table.drop_first(|kept| kept.owner.shares_room_with(owner))?;
         }
-        while table.bytes + kept.weight() > MOST_OF_ALL {
+        while table.bytes + kept.weight() > *MOST_OF_ALL {
             table.drop_first(|_| true)?;
         }
         let name = random_name();
@@ -231,7 +231,7 @@ mod tests {
         let (kept, now) = (KeptResults::default(), Instant::now());
         for n in 0..12 {
             kept.keep_at(&owner(&n.to_string(), None), "x".repeat(MOST_OF_ONE), now).unwrap();
-            assert!(kept.lock().bytes <= MOST_OF_ALL);
+            assert!(kept.lock().bytes <= *MOST_OF_ALL);
         }
         kept.keep_at(&owner("late", None), "1".to_owned(), now + KEPT_FOR).unwrap();
         let table = kept.lock();
