@@ -140,7 +140,7 @@ pub trait Host: Send + Sync + 'static {
     fn restore(&self, _kept: &RawValue) {}
 
     /// Bytes that the host keeps for the run, beside the `own` ones of what it is given and answers. They count for
-    /// [`Limits::host_bytes`](crate::Limits::host_bytes), as do the own ones.
+    /// [`Limits::host_bytes`](crate::Limits::host_bytes), as do the own ones. `u64::MAX` if the host has no memory left for them.
     fn held_bytes(&self, own: u64) -> u64 {
         let _ = own;
         0

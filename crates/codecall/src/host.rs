@@ -115,8 +115,10 @@ impl ScriptHost {
             context.extensions.insert(ScriptRun::after(calls_before).named(journal.id().to_string()));
         }
         context.extensions.remove::<AskedAtOnce>();
-        let root =
-            || Nesting::root(&start.limits, start.dry_run.map(Rehearsal::new)).in_background(start.detached);
+        let root = || {
+            Nesting::root(&start.limits, start.dry_run.map(Rehearsal::new), caller.claimant())
+                .in_background(start.detached)
+        };
         let nesting = context.extensions.remove().unwrap_or_else(root);
         let room = nesting.room().clone();
         Self {

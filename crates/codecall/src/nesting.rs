@@ -2,17 +2,27 @@
 //! first one on tool calls and on memory of the gateway; its time limit holds for all, because a run ends with the one that waits for it.
 
 use std::sync::{
-    Arc,
+    Arc, LazyLock, Mutex, PoisonError,
     atomic::{AtomicU32, AtomicU64, Ordering},
 };
 
 use gatewright_agentscript::{Limits, MOST_LEVELS, ToolFailure};
-use gatewright_core::{ToolEntry, codes, rmcp::model::Extensions};
+use gatewright_core::{Claimant, NoShare, Portion, Share, Shares, ToolEntry, codes, rmcp::model::Extensions};
 
 use crate::{results::Room, runs::Rehearsal, unwrap::Failure};
 
 /// Plans of which each waits for the next, at most. A script around them makes one run more.
 pub(crate) const MOST_NESTED: usize = MOST_LEVELS;
+
+/// Bytes of a script that are not counted among those of all scripts.
+const UNCOUNTED: u64 = 1 << 20;
+/// Beyond them, its memory is counted in steps of so many bytes.
+const STEP: u64 = 256 << 10;
+/// Times that inputs and answers of a script take what is counted, while they are passed on.
+const COPIES: u64 = 2;
+
+/// Memory for what scripts hold beyond [`UNCOUNTED`]: a quarter of all, and a share of it for each caller.
+static ALL: LazyLock<Arc<Shares>> = LazyLock::new(|| Shares::of_memory(usize::MAX, Portion::AsMuchAsFree));
 
 /// Code of a call that would nest plans deeper.
 const TOO_DEEP: &str = "PLAN_TOO_DEEP";
@@ -48,16 +58,40 @@ struct SharedLimits {
     /// Memory of all runs, beside that of answers.
     memory: AtomicU64,
     room: Arc<Room>,
+    claimant: Claimant,
+    /// What it takes of the memory for all scripts.
+    share: Mutex<Option<Share>>,
+}
+
+impl SharedLimits {
+    /// Takes part of the memory for all scripts, so that they have `bytes`, or gives part of it back.
+    ///
+    /// # Errors
+    /// The caller's other scripts have its share, or there is no memory left.
+    fn take(&self, bytes: u64) -> Result<(), NoShare> {
+        let counted = bytes.saturating_sub(UNCOUNTED).next_multiple_of(STEP).saturating_mul(COPIES);
+        let counted = usize::try_from(counted).unwrap_or(usize::MAX).min(ALL.most());
+        let mut share = self.share.lock().unwrap_or_else(PoisonError::into_inner);
+        match &mut *share {
+            _ if counted == 0 => *share = None,
+            Some(share) if counted > share.amount() => share.grow_whole(counted - share.amount())?,
+            Some(share) => share.shrink_to(counted),
+            none => *none = Some(ALL.take(self.claimant.clone(), counted)?),
+        }
+        Ok(())
+    }
 }
 
 impl Nesting {
-    /// Of a script that nothing waits for.
-    pub(crate) fn root(limits: &Limits, rehearsal: Option<Rehearsal>) -> Self {
+    /// Of a script of `claimant` that nothing waits for.
+    pub(crate) fn root(limits: &Limits, rehearsal: Option<Rehearsal>, claimant: Claimant) -> Self {
         let shared = SharedLimits {
             most_calls: limits.max_tool_calls,
             calls_left: AtomicU32::new(limits.max_tool_calls),
             memory: AtomicU64::new(0),
             room: Room::new(limits.host_bytes),
+            claimant,
+            share: Mutex::default(),
         };
         Self { shared: Arc::new(shared), plans: Arc::default(), level: 0, rehearsal, background: false }
     }
@@ -66,10 +100,15 @@ impl Nesting {
     ///
     /// # Errors
     /// The plan runs already, or there are too many around it.
-    pub(crate) fn of_plan(extensions: &Extensions, plan: PlanName, limits: &Limits) -> Result<Self, Failure> {
+    pub(crate) fn of_plan(
+        extensions: &Extensions,
+        plan: PlanName,
+        limits: &Limits,
+        claimant: Claimant,
+    ) -> Result<Self, Failure> {
         let mut nesting = match extensions.get::<Self>() {
             Some(around) => Self { level: around.level + 1, ..around.clone() },
-            None => Self::root(limits, None),
+            None => Self::root(limits, None, claimant),
         };
         if nesting.plans.contains(&plan) {
             return Err(Failure::new(codes::SELF_REFERENCE_BLOCKED, calls_itself(&plan.tool)));
@@ -178,7 +217,7 @@ pub(crate) struct RunMemory {
 }
 
 impl RunMemory {
-    /// Takes the run's `own` memory down. Returns that of the other runs and of all answers.
+    /// Takes the run's `own` memory down. Returns that of the other runs and of all answers; `u64::MAX` if the gateway has not as much left.
     pub(crate) fn beside(&self, own: u64) -> u64 {
         let before = self.own.swap(own, Ordering::Relaxed);
         let all = &self.shared.memory;
@@ -186,7 +225,8 @@ impl RunMemory {
             Some(more) => all.fetch_add(more, Ordering::Relaxed) - before,
             None => all.fetch_sub(before - own, Ordering::Relaxed) - before,
         };
-        others.saturating_add(self.shared.room.taken())
+        let beside = others.saturating_add(self.shared.room.taken());
+        self.shared.take(own.saturating_add(beside)).map_or(u64::MAX, |()| beside)
     }
 }
 
@@ -213,23 +253,27 @@ mod tests {
     #[test]
     fn plans_are_nested_to_a_depth_and_none_within_itself() {
         let limits = Limits::default();
-        let mut around = Nesting::root(&limits, None);
+        let mut around = Nesting::root(&limits, None, Claimant::default());
         for (tool, level) in [("a", 1), ("b", 2), ("c", 3)] {
-            around = Nesting::of_plan(&call_of(&around), name(tool), &limits).unwrap();
+            around = Nesting::of_plan(&call_of(&around), name(tool), &limits, Claimant::default()).unwrap();
             assert_eq!(around.level(), level);
-            let again = Nesting::of_plan(&call_of(&around), name("a"), &limits);
+            let again = Nesting::of_plan(&call_of(&around), name("a"), &limits, Claimant::default());
             assert_eq!(again.unwrap_err().code, "SELF_REFERENCE_BLOCKED");
         }
-        let fourth = Nesting::of_plan(&call_of(&around), name("d"), &limits).unwrap_err();
+        let fourth =
+            Nesting::of_plan(&call_of(&around), name("d"), &limits, Claimant::default()).unwrap_err();
         assert_eq!(fourth.code, "PLAN_TOO_DEEP");
-        assert_eq!(Nesting::of_plan(&Extensions::new(), name("a"), &limits).unwrap().level(), 0);
+        assert_eq!(
+            Nesting::of_plan(&Extensions::new(), name("a"), &limits, Claimant::default()).unwrap().level(),
+            0
+        );
     }
 
     #[test]
     fn runs_share_their_calls_and_their_memory() {
         let limits = Limits { max_tool_calls: 3, ..Limits::default() };
-        let outer = Nesting::root(&limits, None);
-        let inner = Nesting::of_plan(&call_of(&outer), name("a"), &limits).unwrap();
+        let outer = Nesting::root(&limits, None, Claimant::default());
+        let inner = Nesting::of_plan(&call_of(&outer), name("a"), &limits, Claimant::default()).unwrap();
         for run in [&outer, &inner, &outer] {
             assert!(run.count_call().is_ok());
         }
@@ -241,5 +285,23 @@ mod tests {
         assert_eq!((first.beside(40), second.beside(50)), (37, 47));
         drop((second, taken));
         assert_eq!(first.beside(0), 0);
+    }
+
+    #[test]
+    fn scripts_of_one_caller_that_hold_much_leave_others_a_part_of_the_memory() {
+        let limits = Limits::default();
+        let of = |name: &str| {
+            let claimant = Claimant::new(Some(name.into()), None, &[]);
+            Nesting::root(&limits, None, claimant).memory()
+        };
+        let most = ALL.most() as u64 / COPIES;
+        let (first, second, other) = (of("ada"), of("ada"), of("bob"));
+        assert_eq!((first.beside(most / 2), second.beside(UNCOUNTED)), (0, 0));
+        assert_eq!(second.beside(most / 4), u64::MAX, "her other script has her share");
+        assert_eq!(other.beside(most / 8), 0);
+        assert_eq!(first.beside(0), 0);
+        assert_eq!(second.beside(most / 4), 0);
+        drop((first, second, other));
+        assert_eq!(ALL.taken(), 0);
     }
 }

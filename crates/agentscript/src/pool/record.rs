@@ -301,8 +301,14 @@ impl Record {
     /// Ends the run when its memory in the host, what the host keeps for it, and `more` bytes that are on their way, are over its limit.
     pub(super) fn check_host(&self, more: u64) -> Result<(), RunEnd> {
         let own = self.memory.saturating_add(more);
-        if own.saturating_add(self.host.held_bytes(own)) <= self.limits.host_bytes {
+        let held = self.host.held_bytes(own);
+        if own.saturating_add(held) <= self.limits.host_bytes {
             return Ok(());
+        }
+        if held == u64::MAX {
+            let message = "the gateway is short of memory, and other scripts of this caller, or of all, have what there is for inputs and answers. What was \
+                called before may have been done. Hold less at once, or try again later";
+            return Err(RunError::runtime(names::HOST_LIMIT, message).into());
         }
         let message = format!(
             "host limit reached: inputs, answers, console lines and the result of the script may take {} bytes in the host",

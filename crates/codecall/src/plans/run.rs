@@ -34,10 +34,11 @@ impl CodeCall {
     ) -> CallToolResponse {
         let public = format!("{}:{}", name.app, name.tool);
         let (caller, mut context) = (context.caller().clone(), context.into_request());
-        let nesting = match Nesting::of_plan(&context.extensions, name, &self.settings().limits) {
-            Ok(nesting) => nesting,
-            Err(failure) => return failed(&failure.message.clone(), failure).into(),
-        };
+        let nesting =
+            match Nesting::of_plan(&context.extensions, name, &self.settings().limits, caller.claimant()) {
+                Ok(nesting) => nesting,
+                Err(failure) => return failed(&failure.message.clone(), failure).into(),
+            };
         // A script takes the structured content, and its text would count for its memory.
         let has_text = nesting.level() == 0;
         let input = ExecuteInput {

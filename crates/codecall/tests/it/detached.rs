@@ -146,9 +146,12 @@ async fn a_run_in_the_background_answers_at_once_and_its_result_is_there_for_who
     assert_eq!(ended(&ada, &id).await, answer, "as often as it is asked for");
 }
 
-/// What observers were told: the plan, its status, and its calls with theirs.
+/// Calls and their status.
+type Calls = Vec<(String, String)>;
+
+/// What observers were told: the plan, its status, and its calls.
 #[derive(Default)]
-struct Told(Mutex<Vec<(Option<String>, String, Vec<(String, String)>)>>);
+struct Told(Mutex<Vec<(Option<String>, String, Calls)>>);
 
 impl Observer for Told {
     fn finished(&self, execution: &Execution) {
@@ -166,7 +169,7 @@ impl Told {
         told
     }
 
-    async fn of_plans(&self, count: usize) -> Vec<(String, Vec<(String, String)>)> {
+    async fn of_plans(&self, count: usize) -> Vec<(String, Calls)> {
         loop {
             let all = self.0.lock().unwrap().clone();
             let of_plans = all.into_iter().filter(|(plan, ..)| plan.is_some());
@@ -179,7 +182,7 @@ impl Told {
     }
 }
 
-fn calls(all: &[(&str, &str)]) -> Vec<(String, String)> {
+fn calls(all: &[(&str, &str)]) -> Calls {
     all.iter().map(|(tool, status)| ((*tool).to_owned(), (*status).to_owned())).collect()
 }
 

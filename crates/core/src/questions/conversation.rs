@@ -350,7 +350,7 @@ impl Conversation<'_> {
                 let call = self.open_calls.begin(key, asked, questions, room, work);
                 match self.hold(call) {
                     Ok(asks) => Ok(asks),
-                    Err(asks_nothing) => self.wait(asks_nothing, Instant::now() + self.timeout).await,
+                    Err(asks_nothing) => self.wait(*asks_nothing, Instant::now() + self.timeout).await,
                 }
             }
         }
@@ -390,14 +390,14 @@ impl Conversation<'_> {
                 }
                 Ok(News::Asks) => match self.hold(call) {
                     Ok(asks) => return Ok(asks),
-                    Err(asks_nothing) => call = asks_nothing,
+                    Err(asks_nothing) => call = *asks_nothing,
                 },
             }
         }
     }
 
     /// Holds a call that asks. Gives it back if it asks nothing any more.
-    fn hold<T>(&self, call: OpenCall) -> Result<Response<T>, OpenCall> {
+    fn hold<T>(&self, call: OpenCall) -> Result<Response<T>, Box<OpenCall>> {
         let (id, requests) = self.open_calls.hold(call, self.longest)?;
         Ok(Response::OpenCall(InputRequiredResult::from_input_requests(requests), id))
     }

@@ -228,10 +228,10 @@ impl OpenCalls {
         &self,
         mut call: OpenCall,
         longest: Duration,
-    ) -> Result<(OpenCallId, InputRequests), OpenCall> {
+    ) -> Result<(OpenCallId, InputRequests), Box<OpenCall>> {
         let requests = call.asked.requests();
         if requests.is_empty() {
-            return Err(call);
+            return Err(Box::new(call));
         }
         call.rounds += 1;
         let (id, asked) = (OpenCallId::random(), call.asked.clone());
