@@ -11,6 +11,7 @@ extern crate self as gatewright_server;
 
 mod answer_memory;
 mod batch;
+mod batch_answers;
 mod body;
 mod bound;
 pub mod clients;

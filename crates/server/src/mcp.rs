@@ -14,6 +14,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{
     batch,
+    batch_answers::BatchAnswers,
     body::GuardedBody,
     cluster::{Cluster, SESSION_ID},
     config::HttpConfig,
@@ -250,7 +251,7 @@ async fn many(
     place.more = endpoint.gate.more_room(&place.permit, messages.len() - 1)?;
     // Each answer counts by itself, before it is one of the batch's.
     let caller = place.caller.take().unwrap_or_else(|| Arc::new(endpoint.gate.claimant(parts)));
-    let mut answers = batch::Answers::new(endpoint.gate.unsent.clone(), caller);
+    let mut answers = BatchAnswers::new(endpoint.gate.unsent.clone(), caller);
     for (message, permit) in messages.into_iter().zip(std::iter::once(&place.permit).chain(&place.more)) {
         let message = body.part(message.get().as_bytes());
         let (Ok(answer) | Err(answer)) =

@@ -1,11 +1,14 @@
 //! Resources that clients subscribed to: each is followed once at its app, whatever the number of listeners.
 
 use std::{
-    collections::{HashMap, HashSet, hash_map::Entry},
+    collections::{HashMap, HashSet, VecDeque, hash_map::Entry},
+    iter,
     sync::{Arc, Mutex, MutexGuard, PoisonError, Weak},
 };
 
+use futures::{StreamExt as _, stream};
 use rmcp::ErrorData;
+use tokio::runtime::Handle;
 
 use crate::{Audience, Caller, Permitted, ResourceUpdate, access::SubscribedItem};
 
@@ -39,7 +42,14 @@ struct FollowedResource {
 
 /// The resources that are followed.
 #[derive(Debug, Default)]
-pub(super) struct SubscriptionTable(Mutex<HashMap<Topic, FollowedResource>>);
+pub(super) struct SubscriptionTable {
+    followed: Mutex<HashMap<Topic, FollowedResource>>,
+    /// Those that are not followed any more, of each app that is being told so. A stream that ends has up to a thousand.
+    ended: Mutex<HashMap<Arc<str>, VecDeque<Permitted<SubscribedItem>>>>,
+}
+
+/// Requests by which an app is told at the same time that resources are not followed any more.
+const TOLD_AT_ONCE: usize = 8;
 
 /// One listener of one resource. Dropped, it stops following.
 #[derive(Debug)]
@@ -50,7 +60,7 @@ pub(super) struct Follow {
 
 impl SubscriptionTable {
     fn lock(&self) -> MutexGuard<'_, HashMap<Topic, FollowedResource>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.followed.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Counts one more listener, until the [`Follow`] is dropped; `true` for the first.
@@ -89,17 +99,49 @@ impl SubscriptionTable {
         }
         table.remove(topic).map(|followed| followed.item)
     }
+
+    fn ended(&self) -> MutexGuard<'_, HashMap<Arc<str>, VecDeque<Permitted<SubscribedItem>>>> {
+        self.ended.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Has the app told, in its turn, that nobody follows `item` any more.
+    fn end(self: &Arc<Self>, item: Permitted<SubscribedItem>) {
+        // Without a runtime the process is ending, and the app's server with it.
+        let Ok(runtime) = Handle::try_current() else { return };
+        match self.ended().entry(item.app_id().clone()) {
+            Entry::Occupied(mut waiting) => waiting.get_mut().push_back(item),
+            Entry::Vacant(none) => {
+                let (table, app) = (self.clone(), none.key().clone());
+                none.insert(VecDeque::from([item]));
+                runtime.spawn(async move { table.tell_ended(&app).await });
+            }
+        }
+    }
+
+    /// Tells `app` of what is not followed any more, until nothing is left. What somebody follows again meanwhile stays.
+    async fn tell_ended(&self, app: &str) {
+        let next = || {
+            let mut ended = self.ended();
+            let item = ended.get_mut(app)?.pop_front();
+            if item.is_none() {
+                ended.remove(app);
+            }
+            item
+        };
+        let tell = async |item: Permitted<SubscribedItem>| {
+            if !self.lock().contains_key(&Topic::of(&item)) {
+                let _ = item.unsubscribe().await;
+            }
+        };
+        stream::iter(iter::from_fn(next)).for_each_concurrent(TOLD_AT_ONCE, tell).await;
+    }
 }
 
 impl Drop for Follow {
     fn drop(&mut self) {
         let Some(table) = self.table.upgrade() else { return };
-        let Some(item) = table.remove(&self.topic) else { return };
-        // Without a runtime the process is ending, and the app's server with it.
-        if let Ok(runtime) = tokio::runtime::Handle::try_current() {
-            runtime.spawn(async move {
-                let _ = item.unsubscribe().await;
-            });
+        if let Some(item) = table.remove(&self.topic) {
+            table.end(item);
         }
     }
 }

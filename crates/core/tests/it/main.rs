@@ -11,6 +11,8 @@ mod cancelled;
 #[cfg(test)]
 mod current_rights;
 #[cfg(test)]
+mod ended_subscriptions;
+#[cfg(test)]
 mod endpoints;
 #[cfg(test)]
 mod eras;
