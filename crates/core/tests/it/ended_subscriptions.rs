@@ -1,5 +1,7 @@
 //! Apps are told of what is not followed any more, a few resources at a time.
 
+#![expect(deprecated, reason = "sessions of the older era follow resources by requests")]
+
 use std::{
     collections::HashSet,
     sync::{
