@@ -48,7 +48,7 @@ pub struct HttpConfig {
     /// arguments of a tool call.
     pub max_body_bytes: usize,
     /// Open connections, TLS handshakes included, 1 to 1,000,000; more are closed at once. Default 20,000, and never more than three
-    /// quarters of the files the process may open, or than one for each 384 KiB of the container's or machine's memory. One network (an IPv4 address, or 64 bits of IPv6) may hold a quarter of what is
+    /// quarters of the files the process may open, or than one for each 256 KiB of the container's or machine's memory. One network (an IPv4 address, or 64 bits of IPv6) may hold a quarter of what is
     /// free, alone a fifth of all; 56 bits of IPv6 twice that and 48 bits four times, alone half of all; loopback and `trustedProxies` may hold
     /// all.
     pub max_connections: usize,

@@ -21,7 +21,7 @@ const ENOUGH: usize = 4_096;
 
 /// Memory of the container or machine for each connection, in bytes. Of a container's, a quarter stays free ([`FreeMemory`]), which is enough for
 /// every connection with a head that does not end.
-const BYTES_PER_CONNECTION: u64 = 384 << 10;
+const BYTES_PER_CONNECTION: u64 = 256 << 10;
 
 /// Connections that the memory of the container or machine has room for.
 fn fitting() -> usize {
