@@ -159,6 +159,10 @@ impl CodeCall {
         let reader = Reader::Owner(caller.principal());
         match self.executions.cancel(id, reader, &Ending::cancelled()).await {
             Ok(()) => {
+                if let Ok(id) = id.parse() {
+                    // Nobody may be there to be told.
+                    let _ = self.background.cancelled.send(id);
+                }
                 self.withdraw_calls(id, caller).await;
                 Err(cancelled())
             }

@@ -13,8 +13,8 @@ use gatewright_core::{
         service::{RequestContext, RoleClient, RunningService},
     },
 };
-use gatewright_executions::{ExecutionError, Head, Terms};
-use tokio::sync::OnceCell;
+use gatewright_executions::{ExecutionError, ExecutionId, Head, Terms};
+use tokio::sync::{OnceCell, broadcast};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 /// Runs in the background.
@@ -26,6 +26,8 @@ pub(crate) struct Background {
     /// Time after which a run that only waits for its calls gives its worker back.
     pub(crate) park_after: Duration,
     nobody: OnceCell<Nobody>,
+    /// Executions that were cancelled here.
+    pub(super) cancelled: broadcast::Sender<ExecutionId>,
     /// Knows what those who began runs may still do. It belongs to the server, which may be gone.
     pub(super) owners: OnceLock<Weak<dyn Authenticator>>,
     /// Address of the page where users answer questions.
@@ -52,11 +54,15 @@ impl Default for Background {
             stop: CancellationToken::new(),
             park_after: PARK,
             nobody: OnceCell::new(),
+            cancelled: broadcast::Sender::new(MOST_CANCELLED),
             owners: OnceLock::new(),
             page: OnceLock::new(),
         }
     }
 }
+
+/// Executions that are cancelled at about the same time. Beyond them, each run looks whether it is one of them.
+const MOST_CANCELLED: usize = 64;
 
 /// Calls of most tools take less; a worker that goes through a journal again takes milliseconds.
 const PARK: Duration = Duration::from_secs(5);

@@ -9,7 +9,8 @@ use std::{
 use gatewright_core::{AnsweredLater, Authenticator, Caller, Claimant, rmcp::model::CallToolResult};
 use gatewright_executions::{ExecutionError, ExecutionId, Reader, State};
 use serde_json::json;
-use tokio::time::Instant;
+use tokio::{sync::broadcast::error::RecvError, time::Instant};
+use tokio_util::sync::CancellationToken;
 
 use super::{
     background::OwnerNow,
@@ -147,13 +148,14 @@ impl CodeCall {
         let watch = self.invoker.watch_plan(about, caller.principal(), run.address, &mut context);
         let claimant = Claimant::of(caller.principal(), run.address);
         let caller = Caller::new(caller.principal().clone()).claiming(Some(claimant.into()));
+        let until_over = self.clone().until_over(id, run.journal.lost().unwrap_or_default());
         self.background.tasks.spawn(async move {
             let journal = run.journal.clone();
             let ended = tokio::select! {
                 answer = this.drive(run, caller, context) => Some(answer),
                 () = stop.cancelled() => None,
                 // The run ends as one whose lease is lost.
-                never = this.end_with_access(id) => match never {},
+                never = until_over => match never {},
             };
             match ended {
                 Some(answer) => watch.end(answer),
@@ -166,16 +168,39 @@ impl CodeCall {
         });
     }
 
-    /// Ends the run `id` once the access of its owner has ended.
-    async fn end_with_access(&self, id: ExecutionId) -> Infallible {
-        let id = id.to_string();
-        loop {
-            tokio::time::sleep(RECHECK).await;
-            let Ok(head) = self.executions.head(&id, Reader::Operator).await else { continue };
-            if let Ok(OwnerNow::Ended) = self.background.owner_now(&head).await {
-                tracing::warn!(execution.id = id, "the access of whoever began an execution has ended");
-                let ending = ExecutionError::AccessEnded.into();
-                let _ = self.executions.cancel(&id, Reader::Operator, &ending).await;
+    /// Ends the run `id` once it is cancelled, or the access of its owner has ended, with `lost`: a plan within it would go on until its lease is renewed.
+    fn until_over(
+        self: Arc<Self>,
+        id: ExecutionId,
+        lost: CancellationToken,
+    ) -> impl Future<Output = Infallible> + Send {
+        let mut cancelled = self.background.cancelled.subscribe();
+        async move {
+            loop {
+                // Others may cancel it, too.
+                let recheck = tokio::time::sleep(RECHECK);
+                let told = async {
+                    loop {
+                        match cancelled.recv().await {
+                            Ok(other) if other != id => {}
+                            Ok(_) | Err(RecvError::Lagged(_)) => return,
+                            Err(RecvError::Closed) => std::future::pending().await,
+                        }
+                    }
+                };
+                tokio::select! {
+                    () = recheck => {}
+                    () = told => {}
+                }
+                let text = id.to_string();
+                let Ok(head) = self.executions.head(&text, Reader::Operator).await else { continue };
+                if head.state != State::Ended {
+                    let Ok(OwnerNow::Ended) = self.background.owner_now(&head).await else { continue };
+                    tracing::warn!(execution.id = text, "the access of whoever began an execution has ended");
+                    let ending = ExecutionError::AccessEnded.into();
+                    let _ = self.executions.cancel(&text, Reader::Operator, &ending).await;
+                }
+                lost.cancel();
                 return std::future::pending().await;
             }
         }

@@ -8,8 +8,9 @@ use std::{
     time::Duration,
 };
 
+use gatewright_codecall::{CodeCallConfig, Mode, SavedPlans};
 use gatewright_core::{
-    MemoryRecords, SealKey,
+    App, AppOptions, LocalApp, MemoryRecords, SealKey,
     rmcp::model::{CallToolResponse, CallToolResult},
 };
 use gatewright_executions::{Executions, ExecutionsConfig};
@@ -69,4 +70,50 @@ async fn a_run_whose_lease_ran_out_is_not_ended_but_goes_on() {
         tokio::task::yield_now().await;
     };
     assert_eq!((&answer["status"], &answer["result"]), (&json!("ok"), &json!(1)), "{answer}");
+}
+
+/// Notifies when it is dropped.
+struct Dropped(Arc<Notify>);
+
+impl Drop for Dropped {
+    fn drop(&mut self) {
+        self.0.notify_one();
+    }
+}
+
+#[tokio::test]
+async fn a_plan_that_is_cancelled_ends_what_saved_plans_within_it_do_although_its_lease_lasts() {
+    let folder = tempfile::tempdir().unwrap();
+    let plan = "/* plan\nname: inner\ndescription: Looks.\n*/\nreturn await callTool('app:look', {})";
+    std::fs::write(folder.path().join("inner.js"), plan).unwrap();
+    let settings = CodeCallConfig { mode: Mode::MetadataDriven, ..CodeCallConfig::default() };
+    let (plans, _) = SavedPlans::open("plans", folder.path().to_owned().into(), &settings).unwrap();
+    let (entered, left) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
+    let (tools, tool) =
+        (json!([{"name": "look", "inputSchema": {"type": "object"}}]), (entered.clone(), left.clone()));
+    let server = ToolServer::asking(tools, move |_, _| {
+        let (entered, left) = tool.clone();
+        async move {
+            let _left = Dropped(left);
+            entered.notify_one();
+            std::future::pending().await
+        }
+    });
+    let config = ExecutionsConfig { lease: Duration::from_secs(600), ..ExecutionsConfig::default() };
+    let key = SealKey::derived(b"a secret of thirty-two characters");
+    let executions = Executions::shared(config, Arc::<MemoryRecords>::default(), &key, "test");
+    let apps: Vec<(_, Arc<dyn App>, _)> = vec![
+        ("app", Arc::new(LocalApp::start(server).await.unwrap()), AppOptions::default()),
+        ("plans", plans.clone(), AppOptions::default()),
+    ];
+    let served = Served::of_apps(settings, apps, Some(executions));
+    served.code_call.run_plans_of(&plans);
+    let ada = served.client("ada").await;
+    let script = "return await callTool('plans:inner', {})";
+    let begun = ada.body("codecall:execute", json!({"script": script, "detach": true})).await;
+    entered.notified().await;
+    let id = &begun["executionId"];
+    let cancelled = ada.body("codecall:execute", json!({"resume": id, "cancel": true})).await;
+    assert_eq!(cancelled["error"]["code"], "EXECUTION_ABORTED", "{cancelled}");
+    left.notified().await;
 }
