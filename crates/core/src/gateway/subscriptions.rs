@@ -129,8 +129,14 @@ impl SubscriptionTable {
             item
         };
         let tell = async |item: Permitted<SubscribedItem>| {
-            if !self.lock().contains_key(&Topic::of(&item)) {
-                let _ = item.unsubscribe().await;
+            let is_followed = || self.lock().contains_key(&Topic::of(&item));
+            if is_followed() {
+                return;
+            }
+            let _ = item.unsubscribe().await;
+            // Whoever follows it since may have been served by the app before this was.
+            if is_followed() {
+                let _ = item.subscribe().await;
             }
         };
         stream::iter(iter::from_fn(next)).for_each_concurrent(TOLD_AT_ONCE, tell).await;

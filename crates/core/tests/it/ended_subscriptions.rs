@@ -3,7 +3,7 @@
 #![expect(deprecated, reason = "sessions of the older era follow resources by requests")]
 
 use std::{
-    collections::HashSet,
+    collections::{HashMap, HashSet},
     sync::{
         Arc, Mutex,
         atomic::{AtomicUsize, Ordering},
@@ -31,6 +31,8 @@ struct Slow {
     open: Arc<AtomicUsize>,
     most: Arc<AtomicUsize>,
     told: Arc<Mutex<HashSet<String>>>,
+    /// What it did last for each resource: follow it, or not.
+    follows: Arc<Mutex<HashMap<String, bool>>>,
     go: Arc<Semaphore>,
 }
 
@@ -50,9 +52,10 @@ impl ServerHandler for Slow {
 
     async fn subscribe(
         &self,
-        _: SubscribeRequestParams,
+        params: SubscribeRequestParams,
         _: RequestContext<RoleServer>,
     ) -> Result<(), ErrorData> {
+        self.follows.lock().unwrap().insert(params.uri, true);
         Ok(())
     }
 
@@ -61,10 +64,11 @@ impl ServerHandler for Slow {
         params: UnsubscribeRequestParams,
         _: RequestContext<RoleServer>,
     ) -> Result<(), ErrorData> {
-        self.told.lock().unwrap().insert(params.uri);
+        self.told.lock().unwrap().insert(params.uri.clone());
         let open = self.open.fetch_add(1, Ordering::SeqCst) + 1;
         self.most.fetch_max(open, Ordering::SeqCst);
         self.go.acquire().await.unwrap().forget();
+        self.follows.lock().unwrap().insert(params.uri, false);
         self.open.fetch_sub(1, Ordering::SeqCst);
         Ok(())
     }
@@ -83,6 +87,7 @@ async fn an_app_is_told_of_all_that_a_session_followed_but_of_few_at_once_and_of
         open: Arc::default(),
         most: Arc::default(),
         told: Arc::default(),
+        follows: Arc::default(),
         go: Arc::new(Semaphore::new(0)),
     };
     let registry = Registry::new(ToolNames::default());
@@ -105,9 +110,14 @@ async fn an_app_is_told_of_all_that_a_session_followed_but_of_few_at_once_and_of
     let waits = (0..FOLLOWED).map(|number| format!("slow://{number}")).find(|uri| !told().contains(uri));
     let waits = waits.expect("some have not had their turn");
     again.peer().subscribe(SubscribeRequestParams::new(&*waits)).await.unwrap();
+    // One that the app is being told of.
+    let under_way = told().into_iter().next().unwrap();
+    again.peer().subscribe(SubscribeRequestParams::new(&*under_way)).await.unwrap();
     app.go.add_permits(FOLLOWED);
     until(|| told().len() == FOLLOWED - 1 && app.open.load(Ordering::SeqCst) == 0).await;
     assert!(!told().contains(&waits));
+    until(|| app.follows.lock().unwrap()[&under_way]).await;
+    assert_eq!(app.follows.lock().unwrap().values().filter(|follows| **follows).count(), 2);
     let most = app.most.load(Ordering::SeqCst);
     assert!((1..=8).contains(&most), "{most} at once");
 }
