@@ -5,7 +5,7 @@ use std::sync::Arc;
 use axum::body::Body;
 use bytes::Bytes;
 use futures::{StreamExt, stream};
-use gatewright_core::Claimant;
+use gatewright_core::{AnswerRoom, Claimant};
 use http::{HeaderValue, Response, StatusCode, header};
 use http_body_util::BodyExt as _;
 use tokio::{
@@ -34,8 +34,8 @@ impl BatchAnswers {
         Self { budget, caller, sender, receiver, read: JoinSet::new() }
     }
 
-    /// Adds the answer to a message. Notifications have none.
-    pub(crate) fn add(&mut self, answer: Response<Body>) {
+    /// Adds the answer to a message, which needs `room` until it is taken. Notifications have none.
+    pub(crate) fn add(&mut self, answer: Response<Body>, room: AnswerRoom) {
         if answer.status() == StatusCode::ACCEPTED {
             return;
         }
@@ -44,6 +44,7 @@ impl BatchAnswers {
         let mut events = self.budget.count(answer, Claimant::default).into_body().into_data_stream();
         let sender = self.sender.clone();
         self.read.spawn(async move {
+            let _room = room;
             while let Some(event) = events.next().await {
                 if sender.send(event).is_err() {
                     break;

@@ -11,8 +11,8 @@ use std::{
 use axum::body::Body;
 use futures::future::BoxFuture;
 use gatewright_core::{
-    AccessMode, Authenticator, Caller, CallerAddress, Claimant, EndpointName, Era, Gateway, KnownSince,
-    Network, Portion, Principal, Scopes, Share, Shares, WorkTerms, off_thread,
+    AccessMode, AnswerRoom, Authenticator, Caller, CallerAddress, Claimant, EndpointName, Era, Gateway,
+    KnownSince, Network, Portion, Principal, Scopes, Share, Shares, WorkTerms, off_thread,
 };
 use http::{HeaderMap, HeaderValue, Method, Request, Response, Uri, header, request::Parts};
 use http_body::Body as _;
@@ -153,8 +153,13 @@ impl RequestGate {
     /// Puts the parties whose shares the request takes on it, and the room for answers to its calls.
     pub(crate) fn note_claimant(&self, parts: &mut Parts) {
         let claimant = Arc::new(self.claimant(parts));
-        parts.extensions.insert(self.answers.of(claimant.clone()));
+        parts.extensions.insert(self.answer_room(claimant.clone()));
         parts.extensions.insert(claimant);
+    }
+
+    /// Room for the answers to the calls of one message of `claimant`.
+    pub(crate) fn answer_room(&self, claimant: Arc<Claimant>) -> AnswerRoom {
+        self.answers.of(claimant)
     }
 
     /// Makes room for a request.

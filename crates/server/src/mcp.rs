@@ -251,12 +251,14 @@ async fn many(
     place.more = endpoint.gate.more_room(&place.permit, messages.len() - 1)?;
     // Each answer counts by itself, before it is one of the batch's.
     let caller = place.caller.take().unwrap_or_else(|| Arc::new(endpoint.gate.claimant(parts)));
-    let mut answers = BatchAnswers::new(endpoint.gate.unsent.clone(), caller);
+    let mut answers = BatchAnswers::new(endpoint.gate.unsent.clone(), caller.clone());
+    place.answers = None;
     for (message, permit) in messages.into_iter().zip(std::iter::once(&place.permit).chain(&place.more)) {
         let message = body.part(message.get().as_bytes());
-        let (Ok(answer) | Err(answer)) =
-            one(endpoint, parts.clone(), message, owner.clone(), permit.clone()).await;
-        answers.add(answer);
+        let (room, mut parts) = (endpoint.gate.answer_room(caller.clone()), parts.clone());
+        parts.extensions.insert(room.clone());
+        let (Ok(answer) | Err(answer)) = one(endpoint, parts, message, owner.clone(), permit.clone()).await;
+        answers.add(answer, room);
     }
     Ok(place.hold(answers.into_response()))
 }
