@@ -2,27 +2,17 @@
 //! first one on tool calls and on memory of the gateway; its time limit holds for all, because a run ends with the one that waits for it.
 
 use std::sync::{
-    Arc, LazyLock, Mutex, PoisonError,
+    Arc,
     atomic::{AtomicU32, AtomicU64, Ordering},
 };
 
 use gatewright_agentscript::{Limits, MOST_LEVELS, ToolFailure};
-use gatewright_core::{Claimant, NoShare, Portion, Share, Shares, ToolEntry, codes, rmcp::model::Extensions};
+use gatewright_core::{Claimant, ToolEntry, codes, rmcp::model::Extensions};
 
 use crate::{results::Room, runs::Rehearsal, unwrap::Failure};
 
 /// Plans of which each waits for the next, at most. A script around them makes one run more.
 pub(crate) const MOST_NESTED: usize = MOST_LEVELS;
-
-/// Bytes of a script that are not counted among those of all scripts.
-const UNCOUNTED: u64 = 1 << 20;
-/// Beyond them, its memory is counted in steps of so many bytes.
-const STEP: u64 = 256 << 10;
-/// Times that inputs and answers of a script take what is counted, while they are passed on.
-const COPIES: u64 = 2;
-
-/// Memory for what scripts hold beyond [`UNCOUNTED`]: a quarter of all, and a share of it for each caller.
-static ALL: LazyLock<Arc<Shares>> = LazyLock::new(|| Shares::of_memory(usize::MAX, Portion::AsMuchAsFree));
 
 /// Code of a call that would nest plans deeper.
 const TOO_DEEP: &str = "PLAN_TOO_DEEP";
@@ -55,31 +45,7 @@ pub(crate) struct Nesting {
 struct SharedLimits {
     most_calls: u32,
     calls_left: AtomicU32,
-    /// Memory of all runs, beside that of answers.
-    memory: AtomicU64,
     room: Arc<Room>,
-    claimant: Claimant,
-    /// What it takes of the memory for all scripts.
-    share: Mutex<Option<Share>>,
-}
-
-impl SharedLimits {
-    /// Takes part of the memory for all scripts, so that they have `bytes`, or gives part of it back.
-    ///
-    /// # Errors
-    /// The caller's other scripts have its share, or there is no memory left.
-    fn take(&self, bytes: u64) -> Result<(), NoShare> {
-        let counted = bytes.saturating_sub(UNCOUNTED).next_multiple_of(STEP).saturating_mul(COPIES);
-        let counted = usize::try_from(counted).unwrap_or(usize::MAX).min(ALL.most());
-        let mut share = self.share.lock().unwrap_or_else(PoisonError::into_inner);
-        match &mut *share {
-            _ if counted == 0 => *share = None,
-            Some(share) if counted > share.amount() => share.grow_whole(counted - share.amount())?,
-            Some(share) => share.shrink_to(counted),
-            none => *none = Some(ALL.take(self.claimant.clone(), counted)?),
-        }
-        Ok(())
-    }
 }
 
 impl Nesting {
@@ -88,10 +54,7 @@ impl Nesting {
         let shared = SharedLimits {
             most_calls: limits.max_tool_calls,
             calls_left: AtomicU32::new(limits.max_tool_calls),
-            memory: AtomicU64::new(0),
-            room: Room::new(limits.host_bytes),
-            claimant,
-            share: Mutex::default(),
+            room: Room::new(limits.host_bytes, claimant),
         };
         Self { shared: Arc::new(shared), plans: Arc::default(), level: 0, rehearsal, background: false }
     }
@@ -220,19 +183,19 @@ impl RunMemory {
     /// Takes the run's `own` memory down. Returns that of the other runs and of all answers; `u64::MAX` if the gateway has not as much left.
     pub(crate) fn beside(&self, own: u64) -> u64 {
         let before = self.own.swap(own, Ordering::Relaxed);
-        let all = &self.shared.memory;
+        let all = &self.shared.room.beside;
         let others = match own.checked_sub(before) {
             Some(more) => all.fetch_add(more, Ordering::Relaxed) - before,
             None => all.fetch_sub(before - own, Ordering::Relaxed) - before,
         };
         let beside = others.saturating_add(self.shared.room.taken());
-        self.shared.take(own.saturating_add(beside)).map_or(u64::MAX, |()| beside)
+        self.shared.room.count().map_or(u64::MAX, |()| beside)
     }
 }
 
 impl Drop for RunMemory {
     fn drop(&mut self) {
-        self.shared.memory.fetch_sub(*self.own.get_mut(), Ordering::Relaxed);
+        self.shared.room.beside.fetch_sub(*self.own.get_mut(), Ordering::Relaxed);
     }
 }
 
@@ -285,23 +248,5 @@ mod tests {
         assert_eq!((first.beside(40), second.beside(50)), (37, 47));
         drop((second, taken));
         assert_eq!(first.beside(0), 0);
-    }
-
-    #[test]
-    fn scripts_of_one_caller_that_hold_much_leave_others_a_part_of_the_memory() {
-        let limits = Limits::default();
-        let of = |name: &str| {
-            let claimant = Claimant::new(Some(name.into()), None, &[]);
-            Nesting::root(&limits, None, claimant).memory()
-        };
-        let most = ALL.most() as u64 / COPIES;
-        let (first, second, other) = (of("ada"), of("ada"), of("bob"));
-        assert_eq!((first.beside(most / 2), second.beside(UNCOUNTED)), (0, 0));
-        assert_eq!(second.beside(most / 4), u64::MAX, "her other script has her share");
-        assert_eq!(other.beside(most / 8), 0);
-        assert_eq!(first.beside(0), 0);
-        assert_eq!(second.beside(most / 4), 0);
-        drop((first, second, other));
-        assert_eq!(ALL.taken(), 0);
     }
 }

@@ -266,10 +266,12 @@ fn decoded(base64: &str) -> usize {
 
 #[cfg(test)]
 mod tests {
+    use gatewright_core::Claimant;
+
     use super::*;
 
     fn handles(most_bytes: u64) -> Handles {
-        Handles::new(&super::super::random_name(), Room::new(most_bytes))
+        Handles::new(&super::super::random_name(), Room::new(most_bytes, Claimant::default()))
     }
 
     fn keep(handles: &Handles, block: ContentBlock) -> Result<Value, Failure> {

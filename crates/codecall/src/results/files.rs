@@ -156,13 +156,14 @@ fn takes_text(schema: &JsonObject) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use gatewright_core::Claimant;
     use serde_json::json;
 
     use super::*;
 
     #[test]
     fn a_handle_becomes_the_bytes_where_a_parameter_takes_text() {
-        let room = Room::new(1 << 20);
+        let room = Room::new(1 << 20, Claimant::default());
         let handles = Handles::new("run", room.clone());
         let keep = |block| {
             let mut taken = room.take(1_000).unwrap();
@@ -199,7 +200,7 @@ mod tests {
 
     #[test]
     fn files_for_which_there_is_no_room_are_refused() {
-        let room = Room::new(2_500);
+        let room = Room::new(2_500, Claimant::default());
         let handles = Handles::new("run", room.clone());
         let mut taken = room.take(1_500).unwrap();
         let image = handles.keep(ContentBlock::image("a".repeat(1_000), "image/png"), &mut taken).unwrap();

@@ -1,12 +1,12 @@
 //! The memory that answers to the calls of one run take in this process, of `codecall.vm.hostMemoryMib`.
 
 use std::sync::{
-    Arc,
+    Arc, LazyLock, PoisonError,
     atomic::{AtomicU64, Ordering},
 };
 
 use gatewright_core::{
-    AnswerRoom, InvokeError, Reserved, codes,
+    AnswerRoom, Claimant, InvokeError, NoShare, Portion, Reserved, Share, Shares, codes,
     rmcp::model::{
         Annotations, CallToolResponse, ContentBlock, JsonObject, MetaObject, Resource, ResourceContents,
     },
@@ -17,6 +17,10 @@ use tokio::sync::{Mutex, MutexGuard};
 use super::shorten::json_len;
 use crate::unwrap::Failure;
 
+/// The reason that a script gets in place of an answer.
+const NO_MEMORY: &str = "the tool answered, and its answer was dropped: the gateway is short of memory, and other scripts of this caller, or of all, have what \
+    there is for inputs and answers. What was asked may have been done. Ask for less at once, or try again later";
+
 /// Bytes of an answer from which on it is read alone: reading it may take many times its length.
 const BIG: u64 = 64 * 1024;
 /// Memory of a block beside its texts, in bytes.
@@ -24,11 +28,26 @@ const BLOCK_BYTES: u64 = 80;
 /// Copies of a text that there are while it is read as JSON.
 const COPIES: u64 = 2;
 
+/// Bytes of a script that are not counted among those of all scripts.
+const UNCOUNTED: u64 = 1 << 20;
+/// Beyond them, its memory is counted in steps of so many bytes.
+const STEP: u64 = 256 << 10;
+/// Times that inputs and answers of a script take what is counted, while they are passed on.
+const PASSED_ON: u64 = 3;
+
+/// Memory for what scripts hold beyond [`UNCOUNTED`]: a quarter of all, and a share of it for each caller.
+static ALL: LazyLock<Arc<Shares>> = LazyLock::new(|| Shares::of_memory(usize::MAX, Portion::AsMuchAsFree));
+
 /// The room for answers of one run.
 #[derive(Debug)]
 pub(crate) struct Room {
     most: u64,
     taken: AtomicU64,
+    /// Memory of the runs beside their answers.
+    pub(crate) beside: AtomicU64,
+    claimant: Claimant,
+    /// What all of it takes of the memory for all scripts.
+    share: std::sync::Mutex<Option<Share>>,
     turn: Mutex<()>,
 }
 
@@ -40,8 +59,28 @@ pub(crate) struct Taken {
 }
 
 impl Room {
-    pub(crate) fn new(most: u64) -> Arc<Self> {
-        Arc::new(Self { most, taken: AtomicU64::new(0), turn: Mutex::new(()) })
+    /// Room of `most` bytes for a script of `claimant`.
+    pub(crate) fn new(most: u64, claimant: Claimant) -> Arc<Self> {
+        let (taken, beside) = (AtomicU64::new(0), AtomicU64::new(0));
+        Arc::new(Self { most, taken, beside, claimant, share: Default::default(), turn: Mutex::new(()) })
+    }
+
+    /// Takes part of the memory for all scripts, as much as this one holds now, or gives part of it back.
+    ///
+    /// # Errors
+    /// The caller's other scripts have its share, or there is no memory left.
+    pub(crate) fn count(&self) -> Result<(), NoShare> {
+        let held = self.taken().saturating_add(self.beside.load(Ordering::Relaxed));
+        let counted = held.saturating_sub(UNCOUNTED).next_multiple_of(STEP).saturating_mul(PASSED_ON);
+        let counted = usize::try_from(counted).unwrap_or(usize::MAX).min(ALL.most());
+        let mut share = self.share.lock().unwrap_or_else(PoisonError::into_inner);
+        match &mut *share {
+            _ if counted == 0 => *share = None,
+            Some(share) if counted > share.amount() => share.grow_whole(counted - share.amount())?,
+            Some(share) => share.shrink_to(counted),
+            none => *none = Some(ALL.take(self.claimant.clone(), counted)?),
+        }
+        Ok(())
     }
 
     /// Bytes that may be taken at most.
@@ -68,6 +107,7 @@ impl Room {
         let room = self.clone();
         AnswerRoom::new(move |bytes| {
             let taken = room.take(bytes).map_err(|failure| failure.message)?;
+            room.count().map_err(|_| NO_MEMORY)?;
             Ok(Box::new(taken) as Reserved)
         })
     }
@@ -264,7 +304,7 @@ mod tests {
 
     #[test]
     fn what_is_taken_is_free_again_when_it_is_dropped_and_parts_are_moved_not_copied() {
-        let room = Room::new(1_000);
+        let room = Room::new(1_000, Claimant::default());
         let mut answer = room.take(900).unwrap();
         assert!(room.take(200).unwrap_err().message.contains("hostMemoryMib"));
         let image = answer.split(600).unwrap();
@@ -321,5 +361,24 @@ mod tests {
         let list = answer(format!("[{}0]", "0,".repeat(1_000)));
         assert_eq!((answer_weight(&list), reading_weight(&list)), (2_003 + BLOCK_BYTES, 2 * 2_003));
         assert_eq!(reading_weight(&answer("a, b, c".to_owned())), 0);
+    }
+
+    #[test]
+    fn scripts_of_one_caller_that_hold_much_leave_others_a_part_of_the_memory() {
+        let of = |name: &str| Room::new(u64::MAX, Claimant::new(Some(name.into()), None, &[]));
+        let holds = |room: &Room, bytes: u64| {
+            room.beside.store(bytes, Ordering::Relaxed);
+            room.count()
+        };
+        let most = ALL.most() as u64 / PASSED_ON;
+        let (first, second, other) = (of("ada"), of("ada"), of("bob"));
+        assert_eq!((holds(&first, most / 2), holds(&second, UNCOUNTED)), (Ok(()), Ok(())));
+        assert_eq!(holds(&second, most / 4), Err(NoShare::Share), "her other script has her share");
+        assert_eq!(holds(&other, most / 8), Ok(()));
+        assert_eq!((holds(&first, 0), holds(&second, most / 4)), (Ok(()), Ok(())));
+        holds(&second, 0).unwrap();
+        let _answer = first.for_answers().reserve(most / 2).unwrap();
+        assert_eq!(second.for_answers().reserve(most / 4).err().as_deref(), Some(NO_MEMORY));
+        drop((first, second, other));
     }
 }
