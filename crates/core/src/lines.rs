@@ -39,6 +39,8 @@ pub struct LineReader<R> {
     room: Option<Box<dyn LineRoom>>,
     /// Bytes for which room is taken.
     granted: usize,
+    /// There was no room for the last line.
+    lacks_room: bool,
     /// Bytes of the line under way; only its latest ones if it is too long.
     line: Vec<u8>,
     /// Both ends of the line under way, if it is too long.
@@ -49,7 +51,8 @@ impl<R: AsyncRead + Unpin> LineReader<R> {
     /// Reads lines of at most `longest` bytes, which do not count the newline.
     pub fn new(reader: R, longest: usize) -> Self {
         let reader = BufReader::with_capacity(CHUNK_BYTES, reader);
-        Self { reader, longest, room: None, granted: usize::MAX, line: Vec::new(), ends: None }
+        let (room, line) = (None, Vec::new());
+        Self { reader, longest, room, granted: usize::MAX, lacks_room: false, line, ends: None }
     }
 
     /// Takes room for lines as they grow. A line for which there is none is too long.
@@ -62,6 +65,7 @@ impl<R: AsyncRead + Unpin> LineReader<R> {
     fn grow(&mut self) -> bool {
         let wanted = self.granted.saturating_mul(2).min(self.longest);
         let grows = self.room.as_mut().is_some_and(|room| room.set(wanted));
+        self.lacks_room = !grows;
         if grows {
             self.granted = wanted;
         }
@@ -75,8 +79,13 @@ impl<R: AsyncRead + Unpin> LineReader<R> {
             && let Some(room) = &mut self.room
         {
             room.set(0);
-            self.granted = CHUNK_BYTES;
+            (self.granted, self.lacks_room) = (CHUNK_BYTES, false);
         }
+    }
+
+    /// Returns `true` if the last line was too long for the room that there was, and not for the limit.
+    pub fn lacked_room(&self) -> bool {
+        self.lacks_room
     }
 
     /// Returns the next line, or `None` at the end of the stream. The last line may lack its newline. Cancel safe: a call that was dropped
@@ -257,5 +266,28 @@ mod tests {
         assert!(tail.ends_with(b"xxend"));
         let next = std::iter::repeat_with(|| reader.next().now_or_never()).flatten().next().unwrap();
         assert_eq!(next.unwrap(), Some(Line::Whole(b"next".to_vec())));
+    }
+
+    /// Room for this many bytes.
+    #[derive(Debug)]
+    struct Narrow(usize);
+
+    impl LineRoom for Narrow {
+        fn set(&mut self, bytes: usize) -> bool {
+            bytes <= self.0
+        }
+    }
+
+    #[tokio::test]
+    async fn a_line_without_room_is_told_from_one_over_the_limit() {
+        let long = 4 * CHUNK_BYTES;
+        let text = format!("{}\n{}\nshort\n", "x".repeat(long), "x".repeat(9 * CHUNK_BYTES));
+        for (room, lacked) in [(2 * CHUNK_BYTES, [true, true, false]), (usize::MAX, [false, false, false])] {
+            let mut reader = LineReader::new(text.as_bytes(), 8 * CHUNK_BYTES).within(Narrow(room));
+            for lacked in lacked {
+                reader.next().await.unwrap();
+                assert_eq!(reader.lacked_room(), lacked, "{room}");
+            }
+        }
     }
 }

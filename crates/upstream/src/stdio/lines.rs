@@ -75,7 +75,9 @@ impl<R: AsyncRead + Unpin> Lines<R> {
             let Some(mut parser) = self.parser.take() else { return Received::End };
             let received = match line {
                 Ok(None) | Err(_) => Some(parser.end()),
-                Ok(Some(Line::TooLong { head, tail })) => parser.too_long(&head, &tail),
+                Ok(Some(Line::TooLong { head, tail })) => {
+                    parser.too_long(&head, &tail, self.lines.lacked_room())
+                }
                 Ok(Some(Line::Whole(line))) => {
                     give_way(line.len()).await;
                     let parsed = off_thread(line.len(), move || {
@@ -132,22 +134,23 @@ impl Parser {
         }
     }
 
-    fn too_long(&mut self, head: &[u8], tail: &[u8]) -> Option<Received> {
+    /// Of a line over the limit, or one for which there was no memory.
+    fn too_long(&mut self, head: &[u8], tail: &[u8], lacks_memory: bool) -> Option<Received> {
         if self.limit.may_log() {
-            tracing::warn!(app.id = %self.id, limit_bytes = self.limit.longest(), "an app sent a line over `maxMessageBytes`");
+            let why = if lacks_memory { "for which there is no memory" } else { "over `maxMessageBytes`" };
+            tracing::warn!(app.id = %self.id, limit_bytes = self.limit.longest(), "an app sent a line {why}");
         }
         if !looks_like_an_answer(head) {
             self.skip(head);
             return None;
         }
         Some(match answered_id(head, tail) {
-            Some(id) => Received::Messages(vec![self.instead(id)]),
+            Some(id) => {
+                let why = if lacks_memory { self.limit.no_memory() } else { self.limit.too_long() };
+                Received::Messages(vec![ServerJsonRpcMessage::error(why, Some(id))])
+            }
             None => Received::TooLong,
         })
-    }
-
-    fn instead(&self, id: RequestId) -> ServerJsonRpcMessage {
-        ServerJsonRpcMessage::error(self.limit.too_long(), Some(id))
     }
 
     fn parse(&mut self, line: &[u8]) -> Vec<ServerJsonRpcMessage> {
