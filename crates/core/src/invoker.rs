@@ -20,7 +20,7 @@ use crate::{
     access::{OpenTask, Sealer, decide},
     bulk::{bulk, off_thread},
     names::clipped,
-    observe::{Observer, Observers, PlanWatch},
+    observe::{Observer, Observers, PlanFacts, PlanWatch},
     questions::{ArgumentsDigest, CallKey, Conversation, OpenCallId, OpenCalls, Repetitions, Unanswered},
     request_flow::{NotTaken, RequestFlow},
     state_home::{PassedOn, StateHome},
@@ -140,16 +140,14 @@ impl Invoker {
         self.observers.get().unwrap_or(&NOBODY)
     }
 
-    /// Tells observers of the calls of a plan that goes on without a client: the execution `id` of `script`, which the meta-tool `tool` began for
-    /// `principal` at `address`. They are those that are made with `context` from now on.
+    /// Tells observers of the calls of `plan`, which goes on without a client for `principal`: those that are made with `context` from now on.
     pub fn watch_plan(
         &self,
-        (id, tool, script): (&str, &str, &str),
+        plan: PlanFacts<'_>,
         principal: &Principal,
-        address: Option<IpAddr>,
         context: &mut RequestContext<RoleServer>,
     ) -> PlanWatch {
-        PlanWatch::begin(self.observers(), (id, tool, script), principal, address, context)
+        PlanWatch::begin(self.observers(), plan, principal, context)
     }
 
     /// The registry behind it.

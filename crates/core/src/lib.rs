@@ -106,7 +106,7 @@ pub use network::{
 };
 pub use observe::{
     Arrival, CallRecord, CallerAddress, Ending, ExchangeNote, Execution, HttpExchange, HttpTrail, MOST_CALLS,
-    NetworkTransport, Observer, Operation, PlanWatch, ScriptFacts, Subject, Trail,
+    NetworkTransport, Observer, Operation, PlanFacts, PlanWatch, ScriptFacts, Subject, Trail,
 };
 pub use own_places::OwnPlaces;
 pub use pace::Rereads;

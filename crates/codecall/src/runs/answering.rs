@@ -159,10 +159,6 @@ impl CodeCall {
         let reader = Reader::Owner(caller.principal());
         match self.executions.cancel(id, reader, &Ending::cancelled()).await {
             Ok(()) => {
-                if let Ok(id) = id.parse() {
-                    // Nobody may be there to be told.
-                    let _ = self.background.cancelled.send(id);
-                }
                 self.withdraw_calls(id, caller).await;
                 Err(cancelled())
             }
@@ -179,6 +175,10 @@ impl CodeCall {
 
     /// Cancels the calls of a run that was cancelled while they waited, here and at the instance that holds one of them open.
     pub(super) async fn withdraw_calls(&self, id: &str, caller: &Caller) {
+        if let Ok(id) = id.parse() {
+            // It may not be under way here.
+            let _ = self.background.cancelled.send(id);
+        }
         let Ok(execution) = self.executions.open(id, Reader::Owner(caller.principal())).await else { return };
         let Some((_, past)) = Past::open(execution.chunks).await else { return };
         let waiting = past.waiting();

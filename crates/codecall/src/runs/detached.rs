@@ -6,7 +6,9 @@ use std::{
     time::Duration,
 };
 
-use gatewright_core::{AnsweredLater, Authenticator, Caller, Claimant, rmcp::model::CallToolResult};
+use gatewright_core::{
+    AnsweredLater, Authenticator, Caller, Claimant, PlanFacts, rmcp::model::CallToolResult,
+};
 use gatewright_executions::{ExecutionError, ExecutionId, Reader, State};
 use serde_json::json;
 use tokio::{sync::broadcast::error::RecvError, time::Instant};
@@ -144,8 +146,14 @@ impl CodeCall {
         let Ok(mut context) = self.background.context(caller.principal()).await else { return };
         context.extensions.insert(AnsweredLater { address: run.address });
         let (this, stop, id) = (self.clone(), self.background.stop.clone(), run.id());
-        let about = (&*id.to_string(), EXECUTE, &*run.start.script);
-        let watch = self.invoker.watch_plan(about, caller.principal(), run.address, &mut context);
+        let about = PlanFacts {
+            id: &id.to_string(),
+            tool: EXECUTE,
+            script: &run.start.script,
+            earlier: run.untold_calls(),
+            address: run.address,
+        };
+        let watch = self.invoker.watch_plan(about, caller.principal(), &mut context);
         let claimant = Claimant::of(caller.principal(), run.address);
         let caller = Caller::new(caller.principal().clone()).claiming(Some(claimant.into()));
         let until_over = self.clone().until_over(id, run.journal.lost().unwrap_or_default());

@@ -71,8 +71,18 @@ impl Run {
     pub(crate) fn new(start: RunStart, past: Past, journal: RunJournal, settings: Arc<Settings>) -> Self {
         let (calls, waiting, request) = (CallCounts::default(), Vec::new(), String::new());
         let journal = Arc::new(journal);
-        let (address, patient, is_new) = (None, false, false);
-        Self { start, past, journal, settings, calls, waiting, address, request, patient, is_new }
+        Self {
+            start,
+            past,
+            journal,
+            settings,
+            calls,
+            waiting,
+            address: None,
+            request,
+            patient: false,
+            is_new: false,
+        }
     }
 
     /// Goes on with `answers`, which are in the journal once the run has gone on.
@@ -101,6 +111,11 @@ impl Run {
 
     pub(crate) fn id(&self) -> ExecutionId {
         self.journal.id()
+    }
+
+    /// Calls since it last waited, of which the instance that made them may have told no observer.
+    pub(super) fn untold_calls(&self) -> Vec<(String, String)> {
+        self.past.calls_after(self.calls.made)
     }
 
     /// Ends it without going on.

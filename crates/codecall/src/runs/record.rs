@@ -8,7 +8,7 @@ use std::{
 
 use gatewright_agentscript::{HostFunction, JournalEntry, Limits, Replay, RunRequest, ScriptPolicy};
 use gatewright_core::{
-    off_thread,
+    codes, off_thread,
     rmcp::model::{CallToolResult, InputResponses},
 };
 use serde::{Deserialize, Serialize};
@@ -134,6 +134,26 @@ impl Past {
         }
         let start = past.start.take()?;
         Some((start, past))
+    }
+
+    /// The tools that were called and the content that was read after the first `told` of them, and how each call ended.
+    pub(crate) fn calls_after(&self, told: u32) -> Vec<(String, String)> {
+        let mut calls = Vec::new();
+        for entry in &self.entries {
+            match entry {
+                JournalEntry::Call { id, function, name, .. } if *function != HostFunction::GetTool => {
+                    calls.push((*id, name.clone(), codes::OUTCOME_UNKNOWN.to_owned()));
+                }
+                JournalEntry::Answer { id, answer, .. } => {
+                    if let Some((_, _, status)) = calls.iter_mut().rev().find(|(call, ..)| call == id) {
+                        *status =
+                            answer.as_ref().map_or_else(|failure| failure.code.clone(), |_| "ok".to_owned());
+                    }
+                }
+                _ => {}
+            }
+        }
+        calls.into_iter().skip(told as usize).map(|(_, name, status)| (name, status)).collect()
     }
 
     /// Number of tool calls that have their answer.

@@ -301,10 +301,16 @@ async fn another_instance_goes_on_when_the_first_is_gone_and_repeats_only_what_m
         ahead.fetch_add(60, Ordering::SeqCst);
         desk.go.add_permits(1);
         let second = Served::keeping(executions.clone(), desk.server()).await;
+        let told = Told::by(&second);
         let ada = second.client("ada").await;
         let answer = ended(&ada, &id).await;
         assert_eq!(answer["result"], expected, "{answer}");
         assert_eq!(desk.steps.load(Ordering::SeqCst), 2, "{held}");
+        let (_, made) = told.of_plans(1).await.remove(0);
+        let tools: Vec<_> = made.iter().map(|(tool, status)| (tool.as_str(), status.as_str())).collect();
+        let before =
+            [("app:step", "ok"), (if held == "look" { "app:look" } else { "app:hold" }, "OUTCOME_UNKNOWN")];
+        assert!(tools.starts_with(&before) && tools.ends_with(&[("app:step", "ok")]), "{tools:?}");
         let listed = executions.list(Reader::Operator, Some(State::Ended), 9).await.unwrap();
         assert_eq!(listed.len(), 1);
     }

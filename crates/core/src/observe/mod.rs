@@ -24,8 +24,8 @@ pub use exchange::{ExchangeNote, HttpExchange, HttpTrail};
 pub(crate) use operation::OperationWatch;
 pub use operation::{Operation, Subject};
 pub use trail::Trail;
-pub use watch::PlanWatch;
 pub(crate) use watch::{Begun, ExecutionWatch};
+pub use watch::{PlanFacts, PlanWatch};
 
 use crate::{Principal, TraceContext};
 

@@ -81,6 +81,14 @@ impl Trail {
         }
     }
 
+    /// Notes a call that was made before.
+    pub(super) fn note_earlier(&self, tool: &str, status: String) {
+        let app = tool.split_once(':').map_or("", |(app, _)| app);
+        if let Some(mut note) = self.begin(tool.into(), app.into(), None) {
+            note.ended = Some((Ending::new(status), None));
+        }
+    }
+
     /// Begins to note a call; `None` if the execution is over, and nobody would learn of it.
     pub(crate) fn begin(
         &self,

@@ -94,37 +94,54 @@ impl ExecutionWatch {
     }
 }
 
+/// A plan that goes on without a client.
+#[derive(Debug)]
+pub struct PlanFacts<'a> {
+    /// The id of its execution.
+    pub id: &'a str,
+    /// The meta-tool that began it.
+    pub tool: &'a str,
+    /// Its script.
+    pub script: &'a str,
+    /// Calls that an instance made which is gone, and their status: it may have told no observer of them.
+    pub earlier: Vec<(String, String)>,
+    /// Address of whoever began it.
+    pub address: Option<IpAddr>,
+}
+
 /// Watches a plan that goes on without a client. Dropped before the end of [`PlanWatch::end`], it is reported as cancelled.
 #[must_use]
 pub struct PlanWatch(Option<ExecutionWatch>);
 
 impl PlanWatch {
-    /// Watches the execution `plan` of `script`, which the meta-tool `tool` began for `principal` at `address`. Its calls are made with `context`.
+    /// Watches `plan` of `principal`. Its calls are made with `context`.
     pub(crate) fn begin(
         observers: &Observers,
-        (plan, tool, script): (&str, &str, &str),
+        plan: PlanFacts<'_>,
         principal: &Principal,
-        address: Option<IpAddr>,
         context: &mut RequestContext<RoleServer>,
     ) -> Self {
         if observers.is_empty() {
             return Self(None);
         }
-        let arguments = JsonObject::from_iter([("script".to_owned(), script.into())]);
+        let arguments = JsonObject::from_iter([("script".to_owned(), plan.script.into())]);
         let watch = ExecutionWatch::begin(
             observers,
             Begun {
-                tool: tool.into(),
+                tool: plan.tool.into(),
                 is_meta: true,
                 is_known: true,
                 principal,
                 arguments: Some(&arguments),
                 context,
-                address,
+                address: plan.address,
                 by_client: false,
-                plan: Some(plan.into()),
+                plan: Some(plan.id.into()),
             },
         );
+        for (tool, status) in plan.earlier {
+            watch.trail.note_earlier(&tool, status);
+        }
         context.extensions.insert(watch.trail());
         Self(Some(watch))
     }
