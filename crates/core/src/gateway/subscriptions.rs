@@ -3,7 +3,11 @@
 use std::{
     collections::{HashMap, HashSet, VecDeque, hash_map::Entry},
     iter,
-    sync::{Arc, Mutex, MutexGuard, PoisonError, Weak},
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError, Weak,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
 };
 
 use futures::{StreamExt as _, stream};
@@ -50,6 +54,8 @@ pub(super) struct SubscriptionTable {
 
 /// Requests by which an app is told at the same time that resources are not followed any more.
 const TOLD_AT_ONCE: usize = 8;
+/// Longest time that an app has for one of them. After that, it is not waited for until all of them are sent.
+const LONGEST_TOLD: Duration = Duration::from_secs(5);
 
 /// One listener of one resource. Dropped, it stops following.
 #[derive(Debug)]
@@ -128,12 +134,17 @@ impl SubscriptionTable {
             }
             item
         };
+        let hangs = AtomicBool::new(false);
         let tell = async |item: Permitted<SubscribedItem>| {
             let is_followed = || self.lock().contains_key(&Topic::of(&item));
             if is_followed() {
                 return;
             }
-            let _ = item.unsubscribe().await;
+            // What is kept for it is given back at the first poll, also of an app that does not answer.
+            let wait = if hangs.load(Ordering::Relaxed) { Duration::ZERO } else { LONGEST_TOLD };
+            if tokio::time::timeout(wait, item.unsubscribe()).await.is_err() {
+                hangs.store(true, Ordering::Relaxed);
+            }
             // Whoever follows it since may have been served by the app before this was.
             if is_followed() {
                 let _ = item.subscribe().await;
