@@ -130,12 +130,12 @@ pub enum NoShare {
 pub struct Shares {
     most: usize,
     portion: Portion,
-    /// What takes memory is bounded by what the system has left of it, too.
+    /// The memory that each unit takes, which the system has to have left.
     memory: Option<Memory>,
     taken: Mutex<Taken>,
 }
 
-/// Where the memory comes from, and the bytes of it that each unit of the amount takes.
+/// Memory of the system, and the bytes of it that each unit of the amount takes.
 #[derive(Debug, Clone, Copy)]
 struct Memory {
     of: &'static FreeMemory,
@@ -188,7 +188,7 @@ impl Shares {
         Self::of_places(FreeMemory::of_system().part(4, most), 1, portion)
     }
 
-    /// What there is room for in all.
+    /// The amount that there is room for in all; bytes, of [`Shares::of_memory`].
     pub fn most(&self) -> usize {
         self.most
     }

@@ -46,7 +46,7 @@ pub(crate) struct Room {
     /// Memory of the runs beside their answers.
     pub(crate) beside: AtomicU64,
     claimant: Claimant,
-    /// What all of it takes of the memory for all scripts.
+    /// Its part of the memory for all scripts.
     share: std::sync::Mutex<Option<Share>>,
     turn: Mutex<()>,
 }

@@ -35,6 +35,8 @@ mod lost_lease;
 #[cfg(test)]
 mod modes;
 #[cfg(test)]
+mod observed;
+#[cfg(test)]
 mod older_servers;
 #[cfg(test)]
 mod page;

@@ -31,7 +31,7 @@ struct Slow {
     open: Arc<AtomicUsize>,
     most: Arc<AtomicUsize>,
     told: Arc<Mutex<HashSet<String>>>,
-    /// What it did last for each resource: follow it, or not.
+    /// Each resource, and `true` if it is followed.
     follows: Arc<Mutex<HashMap<String, bool>>>,
     go: Arc<Semaphore>,
 }
