@@ -39,8 +39,11 @@ use clap::FromArgMatches as _;
 /// Longest wait for threads that are still at work when a command has ended.
 const BLOCKED: Duration = Duration::from_secs(2);
 
-/// Runs the command line of this process.
-pub fn main() -> ExitCode {
+/// Time for which a thread for long work waits for more of it. Each keeps memory of what it did.
+const KEPT_ALIVE: Duration = Duration::from_millis(500);
+
+/// Runs the command line of this process. Its threads call `collect` before they wait: memory that is free may be given back then.
+pub fn main(collect: impl Fn() + Send + Sync + 'static) -> ExitCode {
     // Before anything else, so that the process of a worker contains nothing that a script must not see.
     if gatewright::is_worker() {
         return gatewright::worker_main();
@@ -52,7 +55,12 @@ pub fn main() -> ExitCode {
     if let Err(error) = logging::start(&cli.log) {
         return exit::report(&error);
     }
-    let runtime = match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .on_thread_park(collect)
+        .thread_keep_alive(KEPT_ALIVE)
+        .build();
+    let runtime = match runtime {
         Ok(runtime) => runtime,
         Err(error) => {
             return exit::report(&anyhow::Error::new(error).context("the async runtime cannot be started"));

@@ -68,6 +68,7 @@ mod limits;
 mod login;
 #[cfg(test)]
 mod mcp_json;
+mod memory;
 #[cfg(test)]
 mod mock;
 #[cfg(test)]
