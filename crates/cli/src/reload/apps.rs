@@ -188,11 +188,6 @@ impl Apps {
         for gone in registry.set(apps) {
             self.retire(gone);
         }
-        // An app that does not answer keeps nothing else waiting.
-        let (gateway, abort) = (self.gateway.clone(), self.abort.clone());
-        self.retiring.spawn(async move {
-            abort.run_until_cancelled(gateway.follow_again()).await;
-        });
     }
 
     fn retire(&self, gone: AppEntry) {

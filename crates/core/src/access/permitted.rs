@@ -18,7 +18,7 @@ use super::{
     request::Requested,
 };
 use crate::{
-    AppEntry, AppFuture, AppOptions, PolicyObject, PolicyResource, RequestObject, ToolEntry,
+    App, AppEntry, AppFuture, AppOptions, PolicyObject, PolicyResource, RequestObject, ToolEntry,
     questions::{Answers, Asking, CannotAsk, MOST_QUESTIONS, leads_to_web, missing},
 };
 
@@ -137,6 +137,11 @@ impl<K> Permitted<K> {
     /// Id of the app.
     pub fn app_id(&self) -> &Arc<str> {
         &self.owner.id
+    }
+
+    /// The app.
+    pub(crate) fn app(&self) -> &Arc<dyn App> {
+        &self.owner.app
     }
 
     /// The network transport of the app, if it has one.

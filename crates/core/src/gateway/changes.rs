@@ -1,27 +1,53 @@
 //! Telling clients what changed: `list_changed` and resource updates, in both eras.
 
-use std::sync::{Arc, PoisonError};
+use std::{
+    sync::{Arc, PoisonError},
+    time::Duration,
+};
 
 use rmcp::{
     ErrorData, RoleServer,
     model::{ErrorCode, ResourceUpdatedNotificationParam},
     service::{Peer, SubscriptionContext},
 };
-use tokio::sync::broadcast::{Receiver, error::RecvError};
+use tokio::{
+    sync::broadcast::{Receiver, error::RecvError},
+    time::Instant,
+};
 
 use super::{
-    Gateway,
-    subscriptions::{Follow, Followed, Topic, wanted},
+    Gateway, GatewayCore,
+    subscriptions::{Follow, Followed, wanted},
 };
 use crate::{
     Caller, Change, Notice, Registry, ResourceUpdate,
     content::{check_length, not_found, refused_or_busy},
+    names::clipped,
 };
 
-impl Gateway {
-    async fn follow(&self, uri: &str, caller: &Caller) -> Result<Follow, ErrorData> {
+/// Times that a resource is looked up when its app was replaced while that was asked for it.
+const MOST_REPLACED: usize = 3;
+/// Resources of a stream that no app offers and that are looked up again when one comes up, at most.
+const MOST_MISSING: usize = 100;
+/// Shortest time between two attempts to follow what a stream asked for and no app offered.
+const RETRIED_EVERY: Duration = Duration::from_secs(1);
+
+impl GatewayCore {
+    async fn follow(self: &Arc<Self>, uri: &str, caller: &Caller) -> Result<Follow, ErrorData> {
         check_length(uri)?;
-        let registry = &self.shared.registry;
+        self.watch_replaced_apps();
+        for _ in 0..MOST_REPLACED {
+            if let Some(follow) = self.follow_now(uri, caller).await? {
+                return Ok(follow);
+            }
+        }
+        let message = format!("the app of resource `{}` is being replaced; try again", clipped(uri));
+        Err(ErrorData::internal_error(message, None))
+    }
+
+    /// Follows `uri` at the app that offers it now; none if that was replaced meanwhile.
+    async fn follow_now(&self, uri: &str, caller: &Caller) -> Result<Option<Follow>, ErrorData> {
+        let (registry, subscriptions) = (&self.registry, &self.subscriptions);
         let items = match registry.decide(caller, |view| view.subscription(uri)).await {
             Ok(items) => items,
             Err(denied) => {
@@ -32,36 +58,27 @@ impl Gateway {
         let mut why = None;
         for item in items {
             // Counted already: dropped, it counts back.
-            let (follow, is_first) = self.shared.subscriptions.add(&item, uri);
-            if !is_first {
-                return Ok(follow);
+            let (follow, asks) = subscriptions.add(&item, uri);
+            if !asks {
+                return Ok(Some(follow));
             }
             match item.subscribe().await {
-                Ok(()) => return Ok(follow),
+                Ok(()) => return Ok(subscriptions.agreed(item, registry).then_some(follow)),
+                Err(_) if !registry.offers(item.app()) => return Ok(None),
                 Err(error) => why = Some(error),
             }
         }
         Err(why.unwrap_or_else(|| not_found(uri)))
     }
+}
 
-    /// Asks the apps for every resource that somebody follows, for apps that came after the subscription.
-    pub async fn follow_again(&self) {
-        for (topic, caller, uri) in self.shared.subscriptions.all() {
-            let Ok(items) = self.shared.registry.view(&caller).subscription(&uri) else { continue };
-            for item in items.into_iter().filter(|item| Topic::of(item) == topic) {
-                if item.subscribe().await.is_ok() {
-                    self.shared.subscriptions.renew(&topic, item);
-                }
-            }
-        }
-    }
-
+impl Gateway {
     /// `resources/subscribe` of the older era.
     pub(super) async fn follow_resource(&self, uri: String, caller: &Caller) -> Result<(), ErrorData> {
         let followed = || self.session.followed.lock().unwrap_or_else(PoisonError::into_inner);
         // Before an app is asked, and again for those that were added meanwhile.
         followed().check_room(&uri)?;
-        let follow = self.follow(&uri, caller).await?;
+        let follow = self.shared.follow(&uri, caller).await?;
         let mut followed = followed();
         followed.check_room(&uri)?;
         followed.insert(uri, follow);
@@ -74,7 +91,7 @@ impl Gateway {
 
     /// Sends changes that concern `caller` to one session of the older era until it ends.
     pub(super) fn announce_changes(&self, peer: Peer<RoleServer>, caller: Caller) {
-        let registry = self.shared.registry.clone();
+        let (core, registry) = (self.shared.clone(), self.shared.registry.clone());
         let mut news = News::of(&registry);
         let (ended, followed) = (self.session.this.ended().clone(), Arc::downgrade(&self.session.followed));
         tokio::spawn(async move {
@@ -83,6 +100,16 @@ impl Gateway {
                     told = news.next(&caller) => told,
                     () = ended.cancelled() => return,
                 };
+                if matches!(told, Some(Told::Changed(_))) {
+                    let Some(followed) = followed.upgrade() else { return };
+                    let lock = || followed.lock().unwrap_or_else(PoisonError::into_inner);
+                    let moved = lock().elsewhere(&core.subscriptions);
+                    for uri in moved {
+                        if let Ok(follow) = core.follow(&uri, &caller).await {
+                            lock().insert(uri, follow);
+                        }
+                    }
+                }
                 let sent = match told {
                     None => return,
                     Some(Told::Changed(Change::Tools)) => peer.notify_tool_list_changed().await,
@@ -116,27 +143,54 @@ impl Gateway {
         context: SubscriptionContext,
     ) -> Result<(), ErrorData> {
         let mut news = News::of(&self.shared.registry);
-        let (mut followed, mut refused) = (Followed::default(), Vec::new());
+        let mut followed = Followed::default();
         // All together, before any of them is looked up.
-        for uri in wanted(context.accepted().resource_subscriptions.as_deref().unwrap_or_default())? {
-            tokio::task::consume_budget().await;
-            check_length(uri)?;
-            match self.follow(uri, &caller).await {
-                Ok(follow) => followed.insert(uri.to_owned(), follow),
-                Err(error) if error.code == ErrorCode::INVALID_REQUEST => return Err(error),
-                Err(error) => refused.push(error.message),
-            }
-        }
-        if let Some(first) = refused.first() {
-            tracing::info!(error = %first, number = refused.len(), "resources cannot be followed");
+        let wanted = wanted(context.accepted().resource_subscriptions.as_deref().unwrap_or_default())?;
+        let all = wanted.clone();
+        let registry = &self.shared.registry;
+        let mut arrivals = registry.arrivals();
+        let mut missing = self.follow_each(wanted, &caller, &mut followed).await?;
+        if !missing.is_empty() {
+            tracing::info!(
+                number = missing.len(),
+                "resources of a stream are followed once an app offers them: {MOST_MISSING} at most"
+            );
+            missing.truncate(MOST_MISSING);
         }
         let sink = context.sink();
+        let (mut tried, mut is_due) = (Instant::now(), false);
         loop {
             let told = tokio::select! {
                 told = news.next(&caller) => told,
+                () = tokio::time::sleep_until(tried + RETRIED_EVERY), if is_due => {
+                    arrivals = registry.arrivals();
+                    let tried_again = tokio::select! {
+                        still = self.follow_offered(missing, &caller, &mut followed) => still,
+                        () = context.cancelled() => return Ok(()),
+                    };
+                    missing = tried_again.unwrap_or_else(|error| {
+                        tracing::info!(error = %error.message, "resources of a stream are not followed");
+                        Vec::new()
+                    });
+                    (tried, is_due) = (Instant::now(), false);
+                    continue;
+                }
                 () = context.cancelled() => return Ok(()),
                 () = self.shared.stop.cancelled() => return Ok(()),
             };
+            if matches!(told, Some(Told::Changed(_))) {
+                let moved = followed.elsewhere(&self.shared.subscriptions);
+                is_due |= !moved.is_empty();
+                for uri in all.iter().filter(|uri| moved.iter().any(|one| one == *uri)) {
+                    if !missing.contains(uri) {
+                        missing.push(uri);
+                    }
+                }
+            }
+            // An app that was down, or was not there, may offer it now.
+            is_due |= !missing.is_empty()
+                && matches!(told, Some(Told::Changed(_)))
+                && arrivals != registry.arrivals();
             // What the client did not ask for is refused by the sink, which is right; a closed stream ends above.
             let _ = match told {
                 None => return Ok(()),
@@ -152,6 +206,57 @@ impl Gateway {
                 }
             };
         }
+    }
+}
+
+impl Gateway {
+    /// Follows what the apps offer by now of `missing`, and returns the rest. One stream at a time looks that up.
+    ///
+    /// # Errors
+    /// There is no room for more.
+    async fn follow_offered<'u>(
+        &self,
+        missing: Vec<&'u str>,
+        caller: &Caller,
+        followed: &mut Followed,
+    ) -> Result<Vec<&'u str>, ErrorData> {
+        let (now, later): (Vec<_>, Vec<_>) = {
+            // Never closed.
+            let _turn = self.shared.looking.acquire().await.ok();
+            // What others do comes in between.
+            tokio::task::yield_now().await;
+            let view = self.shared.registry.view(caller);
+            missing.into_iter().partition(|uri| view.subscription(uri).is_ok())
+        };
+        let mut missing = self.follow_each(now, caller, followed).await?;
+        missing.extend(later);
+        Ok(missing)
+    }
+
+    /// Follows what the apps offer of `uris`, and returns the rest.
+    ///
+    /// # Errors
+    /// There is no room for more.
+    async fn follow_each<'u>(
+        &self,
+        uris: Vec<&'u str>,
+        caller: &Caller,
+        followed: &mut Followed,
+    ) -> Result<Vec<&'u str>, ErrorData> {
+        let mut missing = Vec::new();
+        for uri in uris {
+            tokio::task::consume_budget().await;
+            check_length(uri)?;
+            match self.shared.follow(uri, caller).await {
+                Ok(follow) => followed.insert(uri.to_owned(), follow),
+                Err(error) if error.code == ErrorCode::INVALID_REQUEST => return Err(error),
+                Err(error) => {
+                    tracing::debug!(error = %error.message, "a resource cannot be followed");
+                    missing.push(uri);
+                }
+            }
+        }
+        Ok(missing)
     }
 }
 

@@ -1,6 +1,6 @@
 //! The MCP server in front of the registry, for every transport and both protocol eras.
 //!
-//! The methods of MCP are in `handler`. Lists are in `lists`, calls in `calls`, resources, prompts and tasks in `content`, change notifications in `changes`, log levels in `log_levels`, the
+//! The methods of MCP are in `handler`. Lists are in `lists`, calls in `calls`, resources, prompts and tasks in `content`, change notifications in `changes`, subscriptions at apps that were replaced in `renewal`, log levels in `log_levels`, the
 //! bound of what a client says of itself in `client`, scopes
 //! that are asked for before a request is dispatched in `challenge`; notifying observers of everything but calls in `operate`.
 
@@ -13,6 +13,7 @@ mod handler;
 mod lists;
 mod log_levels;
 mod operate;
+mod renewal;
 mod session_level;
 mod stamp;
 mod subscriptions;
@@ -29,6 +30,7 @@ use rmcp::{
     model::{Implementation, ServerCapabilities},
     service::RequestContext,
 };
+use tokio::sync::Semaphore;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 use crate::{
@@ -70,6 +72,8 @@ struct GatewayCore {
     plugins: Vec<Arc<dyn Plugin>>,
     subscriptions: Arc<SubscriptionTable>,
     log_levels: LogLevels,
+    /// The turn of a stream to look up what nobody offered.
+    looking: Semaphore,
     stop: CancellationToken,
 }
 
@@ -121,6 +125,7 @@ impl Gateway {
                 config,
                 subscriptions: Arc::default(),
                 log_levels: LogLevels::default(),
+                looking: Semaphore::new(1),
                 registry,
                 invoker,
                 plugins,

@@ -14,7 +14,7 @@ use futures::{StreamExt as _, stream};
 use rmcp::ErrorData;
 use tokio::runtime::Handle;
 
-use crate::{Audience, Caller, Permitted, ResourceUpdate, access::SubscribedItem};
+use crate::{Audience, Caller, Permitted, Registry, ResourceUpdate, access::SubscribedItem};
 
 /// A resource of one app as one audience sees it. The app is asked to follow it once.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -30,6 +30,16 @@ impl Topic {
         (self.app.clone(), self.uri.as_str().into())
     }
 
+    /// Id of the app.
+    pub(super) fn app(&self) -> &str {
+        &self.app
+    }
+
+    /// Returns `true` if it is how `audience` sees the resource.
+    pub(super) fn is_for(&self, audience: &Audience) -> bool {
+        self.audience == *audience
+    }
+
     pub(super) fn of(item: &Permitted<SubscribedItem>) -> Self {
         Self { app: item.app_id().clone(), uri: item.local().to_owned(), audience: item.audience() }
     }
@@ -40,6 +50,12 @@ impl Topic {
 struct FollowedResource {
     listeners: usize,
     item: Permitted<SubscribedItem>,
+    /// The app has been asked for it, and agreed.
+    is_followed: bool,
+    /// The app that took the place of the one that agreed is being asked.
+    is_renewing: bool,
+    /// That app has it for other audiences, or another app has it: each listener has to follow it anew.
+    is_elsewhere: bool,
     /// The URI by which the first listener asked for it.
     public: String,
 }
@@ -47,6 +63,8 @@ struct FollowedResource {
 /// The resources that are followed.
 #[derive(Debug, Default)]
 pub(super) struct SubscriptionTable {
+    /// A task watches for apps that are replaced.
+    pub(super) is_watched: AtomicBool,
     followed: Mutex<HashMap<Topic, FollowedResource>>,
     /// Those that are not followed any more, of each app that is being told so. A stream that ends has up to a thousand.
     ended: Mutex<HashMap<Arc<str>, VecDeque<Permitted<SubscribedItem>>>>,
@@ -69,29 +87,79 @@ impl SubscriptionTable {
         self.followed.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Counts one more listener, until the [`Follow`] is dropped; `true` for the first.
+    /// Counts one more listener, until the [`Follow`] is dropped; `true` if the app has to be asked.
     pub(super) fn add(self: &Arc<Self>, item: &Permitted<SubscribedItem>, public: &str) -> (Follow, bool) {
         let topic = Topic::of(item);
-        let new = || FollowedResource { listeners: 0, item: item.clone(), public: public.to_owned() };
+        let new = || FollowedResource {
+            listeners: 0,
+            item: item.clone(),
+            is_followed: false,
+            is_renewing: false,
+            is_elsewhere: false,
+            public: public.to_owned(),
+        };
         let mut table = self.lock();
         let followed = table.entry(topic.clone()).or_insert_with(new);
         followed.listeners += 1;
-        let is_first = followed.listeners == 1;
-        (Follow { table: Arc::downgrade(self), topic }, is_first)
+        let asks = !followed.is_followed;
+        (Follow { table: Arc::downgrade(self), topic }, asks)
     }
 
-    /// Each resource with the caller and the URI of its first listener.
-    pub(super) fn all(&self) -> Vec<(Topic, Caller, String)> {
-        let listed = |(topic, followed): (&Topic, &FollowedResource)| {
-            (topic.clone(), followed.item.caller().clone(), followed.public.clone())
-        };
-        self.lock().iter().map(listed).collect()
+    /// Notes that the app agreed to have `item` followed. Returns `false`, and notes nothing, if another app has its place by now, which nobody would
+    /// ask.
+    pub(super) fn agreed(&self, item: Permitted<SubscribedItem>, registry: &Registry) -> bool {
+        let mut table = self.lock();
+        if !registry.offers(item.app()) {
+            return false;
+        }
+        if let Some(followed) = table.get_mut(&Topic::of(&item)) {
+            (followed.item, followed.is_followed) = (item, true);
+        }
+        true
     }
 
-    /// Replaces how a resource is reached, if it is still followed.
-    pub(super) fn renew(&self, topic: &Topic, item: Permitted<SubscribedItem>) {
-        if let Some(followed) = self.lock().get_mut(topic) {
+    /// The resources whose apps were replaced since they agreed, those of each app together. Each is to be [settled](Self::settle).
+    pub(super) fn moved(&self, registry: &Registry) -> impl Iterator<Item = Vec<Topic>> + use<> {
+        let mut moved: HashMap<Arc<str>, Vec<Topic>> = HashMap::new();
+        for (topic, followed) in &mut *self.lock() {
+            if followed.is_followed && !followed.is_renewing && !registry.offers(followed.item.app()) {
+                followed.is_renewing = true;
+                moved.entry(topic.app.clone()).or_default().push(topic.clone());
+            }
+        }
+        moved.into_values()
+    }
+
+    /// The caller and the URI of the first listener of a resource, if it is still followed.
+    pub(super) fn asked(&self, topic: &Topic) -> Option<(Caller, String)> {
+        let table = self.lock();
+        let followed = table.get(topic)?;
+        Some((followed.item.caller().clone(), followed.public.clone()))
+    }
+
+    /// Ends the renewal of a resource, with the item by which it is followed again, if `is_over` with the table locked.
+    pub(super) fn settle(
+        &self,
+        topic: &Topic,
+        item: Option<Permitted<SubscribedItem>>,
+        is_over: impl FnOnce(Option<&Permitted<SubscribedItem>>) -> bool,
+    ) -> bool {
+        let mut table = self.lock();
+        let Some(followed) = table.get_mut(topic) else { return true };
+        if !is_over(item.as_ref()) {
+            return false;
+        }
+        followed.is_renewing = false;
+        if let Some(item) = item {
             followed.item = item;
+        }
+        true
+    }
+
+    /// Notes that the resource is to be followed anew: its app has it for other audiences, or another app has it.
+    pub(super) fn is_elsewhere(&self, topic: &Topic) {
+        if let Some(followed) = self.lock().get_mut(topic) {
+            followed.is_elsewhere = true;
         }
     }
 
@@ -206,6 +274,14 @@ impl Followed {
             }
         }
         Some(follow)
+    }
+
+    /// The URIs of resources that have to be followed anew.
+    pub(super) fn elsewhere(&self, table: &SubscriptionTable) -> Vec<String> {
+        let table = table.lock();
+        let is_elsewhere = |follow: &Follow| table.get(&follow.topic).is_some_and(|one| one.is_elsewhere);
+        let moved = self.follows.iter().filter(|(_, follow)| is_elsewhere(follow));
+        moved.map(|(uri, _)| uri.clone()).collect()
     }
 
     /// The URIs by which the resource of `update` was asked for; without one, all of them.

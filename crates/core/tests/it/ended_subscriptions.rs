@@ -1,4 +1,4 @@
-//! Apps are told of what is not followed any more, a few resources at a time.
+//! Apps are told of what is not followed any more, a few resources at a time, and those that take the place of others of what is.
 
 #![expect(deprecated, reason = "sessions of the older era follow resources by requests")]
 
@@ -8,14 +8,19 @@ use std::{
         Arc, Mutex,
         atomic::{AtomicUsize, Ordering},
     },
+    time::Duration,
 };
 
 use gatewright_core::{
-    AppOptions, Gateway, GatewayConfig, Invoker, LocalApp, Principal, Registry, ToolNames, memory_transport,
+    App, AppOptions, Gateway, GatewayConfig, Invoker, LocalApp, Principal, Registry, ToolNames,
+    memory_transport,
     rmcp::{
-        ErrorData, RoleServer, ServerHandler, ServiceExt as _,
-        model::{ServerConfig, SubscribeRequestParams, UnsubscribeRequestParams},
-        service::RequestContext,
+        ErrorData, RoleClient, RoleServer, ServerHandler, ServiceExt as _,
+        model::{
+            ProtocolVersion, ServerConfig, SubscribeRequestParams, SubscriptionFilter,
+            UnsubscribeRequestParams,
+        },
+        service::{ClientLifecycleMode, ClientServiceExt as _, RequestContext, RunningService},
     },
 };
 use serde_json::json;
@@ -74,6 +79,53 @@ impl ServerHandler for Slow {
     }
 }
 
+impl Slow {
+    fn new() -> Self {
+        Self {
+            open: Arc::default(),
+            most: Arc::default(),
+            told: Arc::default(),
+            follows: Arc::default(),
+            go: Arc::new(Semaphore::new(0)),
+        }
+    }
+
+    /// A gateway before it.
+    async fn gateway(&self) -> Gateway {
+        let registry = Registry::new(ToolNames::default());
+        let app = Arc::new(LocalApp::start(self.clone()).await.unwrap());
+        registry.add("slow", app, AppOptions::default());
+        Gateway::new(GatewayConfig::new("test", "1"), Arc::new(Invoker::new(registry)), Vec::new())
+    }
+
+    /// It, as the registry lists it.
+    async fn listed(&self) -> (String, Arc<dyn App>, AppOptions) {
+        let app: Arc<dyn App> = Arc::new(LocalApp::start(self.clone()).await.unwrap());
+        ("slow".to_owned(), app, AppOptions::default())
+    }
+
+    /// The resources that it was told about.
+    fn told(&self) -> HashSet<String> {
+        self.told.lock().unwrap().clone()
+    }
+}
+
+async fn connect(gateway: &Gateway) -> RunningService<RoleClient, ()> {
+    let (client_end, server_end) = memory_transport();
+    let session = gateway.session_of(Principal::local());
+    tokio::spawn(async move { session.serve(server_end).await.unwrap().waiting().await });
+    ().serve(client_end).await.unwrap()
+}
+
+/// Follows so many resources in a session that ends.
+async fn follow_and_leave(gateway: &Gateway, resources: usize) {
+    let session = connect(gateway).await;
+    for number in 0..resources {
+        session.peer().subscribe(SubscribeRequestParams::new(format!("slow://{number}"))).await.unwrap();
+    }
+    session.cancel().await.unwrap();
+}
+
 async fn until(is_so: impl Fn() -> bool) {
     while !is_so() {
         tokio::task::yield_now().await;
@@ -83,41 +135,74 @@ async fn until(is_so: impl Fn() -> bool) {
 #[tokio::test]
 async fn an_app_is_told_of_all_that_a_session_followed_but_of_few_at_once_and_of_none_that_is_followed_again()
 {
-    let app = Slow {
-        open: Arc::default(),
-        most: Arc::default(),
-        told: Arc::default(),
-        follows: Arc::default(),
-        go: Arc::new(Semaphore::new(0)),
-    };
-    let registry = Registry::new(ToolNames::default());
-    registry.add("slow", Arc::new(LocalApp::start(app.clone()).await.unwrap()), AppOptions::default());
-    let gateway = Gateway::new(GatewayConfig::new("test", "1"), Arc::new(Invoker::new(registry)), Vec::new());
-    let connect = async || {
-        let (client_end, server_end) = memory_transport();
-        let session = gateway.session_of(Principal::local());
-        tokio::spawn(async move { session.serve(server_end).await.unwrap().waiting().await });
-        ().serve(client_end).await.unwrap()
-    };
-    let first = connect().await;
-    for number in 0..FOLLOWED {
-        first.peer().subscribe(SubscribeRequestParams::new(format!("slow://{number}"))).await.unwrap();
-    }
-    first.cancel().await.unwrap();
+    let app = Slow::new();
+    let gateway = app.gateway().await;
+    follow_and_leave(&gateway, FOLLOWED).await;
     until(|| app.open.load(Ordering::SeqCst) > 0).await;
-    let again = connect().await;
-    let told = || app.told.lock().unwrap().clone();
-    let waits = (0..FOLLOWED).map(|number| format!("slow://{number}")).find(|uri| !told().contains(uri));
+    let again = connect(&gateway).await;
+    let waits = (0..FOLLOWED).map(|number| format!("slow://{number}")).find(|uri| !app.told().contains(uri));
     let waits = waits.expect("some have not had their turn");
     again.peer().subscribe(SubscribeRequestParams::new(&*waits)).await.unwrap();
     // One that the app is being told of.
-    let under_way = told().into_iter().next().unwrap();
+    let under_way = app.told().into_iter().next().unwrap();
     again.peer().subscribe(SubscribeRequestParams::new(&*under_way)).await.unwrap();
     app.go.add_permits(FOLLOWED);
-    until(|| told().len() == FOLLOWED - 1 && app.open.load(Ordering::SeqCst) == 0).await;
-    assert!(!told().contains(&waits));
+    until(|| app.told().len() == FOLLOWED - 1 && app.open.load(Ordering::SeqCst) == 0).await;
+    assert!(!app.told().contains(&waits));
     until(|| app.follows.lock().unwrap()[&under_way]).await;
     assert_eq!(app.follows.lock().unwrap().values().filter(|follows| **follows).count(), 2);
     let most = app.most.load(Ordering::SeqCst);
     assert!((1..=8).contains(&most), "{most} at once");
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_app_that_does_not_answer_the_end_of_subscriptions_is_told_of_the_rest_after_five_seconds() {
+    let app = Slow::new();
+    let gateway = app.gateway().await;
+    follow_and_leave(&gateway, 20).await;
+    until(|| app.told().len() == 8).await;
+    tokio::time::advance(Duration::from_secs(5)).await;
+    until(|| app.told().len() == 20).await;
+    assert_eq!(app.open.load(Ordering::SeqCst), 20, "it answered none");
+}
+
+#[tokio::test]
+async fn what_is_followed_is_followed_at_the_app_that_takes_the_place_of_another_one() {
+    let (first, second, third) = (Slow::new(), Slow::new(), Slow::new());
+    let gateway = first.gateway().await;
+    let session = connect(&gateway).await;
+    session.peer().subscribe(SubscribeRequestParams::new("slow://1")).await.unwrap();
+    let is_followed = |app: &Slow| app.follows.lock().unwrap().get("slow://1") == Some(&true);
+    assert!(is_followed(&first));
+    gateway.registry().set(vec![second.listed().await]);
+    until(|| is_followed(&second)).await;
+    // It is away for a while.
+    gateway.registry().set(Vec::new());
+    gateway.registry().set(vec![third.listed().await]);
+    until(|| is_followed(&third)).await;
+    // Another app has what one had that was taken out.
+    let fourth = Slow::new();
+    let (_, app, options) = fourth.listed().await;
+    gateway.registry().set(vec![("other".to_owned(), app, options)]);
+    until(|| is_followed(&fourth)).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_stream_follows_what_it_asked_for_once_an_app_offers_it() {
+    let app = Slow::new();
+    let gateway = app.gateway().await;
+    let listed = app.listed().await;
+    gateway.registry().set(Vec::new());
+    let (client_end, server_end) = memory_transport();
+    let session = gateway.session_of(Principal::local());
+    tokio::spawn(async move { session.serve(server_end).await.unwrap().waiting().await });
+    let lifecycle = ClientLifecycleMode::Discover { preferred_versions: vec![ProtocolVersion::LATEST] };
+    let client = ().serve_with_lifecycle(client_end, lifecycle).await.unwrap();
+    let wanted: SubscriptionFilter =
+        made(json!({"resourceSubscriptions": ["slow://1", "other://1"], "resourcesListChanged": true}));
+    let mut stream = client.peer().listen(wanted).await.unwrap();
+    gateway.registry().set(vec![listed]);
+    stream.next().await.unwrap().expect("the lists have changed");
+    tokio::time::sleep(Duration::from_secs(2)).await;
+    until(|| app.follows.lock().unwrap().get("slow://1") == Some(&true)).await;
 }

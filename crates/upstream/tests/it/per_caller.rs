@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use gatewright_core::{App, AppOptions, PerCaller as _, Principal, ScopeRule, Scopes};
 use gatewright_testing::{Mcp, Subscription};
-use gatewright_upstream::Sessions;
+use gatewright_upstream::{PerCallerApp, Sessions};
 use serde_json::json;
 
-use crate::support::{Bench, LONG, eventually, hanging, runs, server, text};
+use crate::support::{Bench, LONG, environment, eventually, hanging, runs, server, text};
 
 /// The count of this caller's process, and its id.
 async fn count(client: &Mcp) -> (u64, u32) {
@@ -174,6 +174,23 @@ async fn a_change_of_a_resource_is_heard_by_the_principal_whose_connection_annou
     bob.announce(1).await;
     ada_at_phone.announce(1).await;
     assert_eq!([ada.heard(), bob.heard(), ada_at_phone.heard()], [[3, 3], [1, 1], [1, 1]]);
+}
+
+#[tokio::test]
+async fn what_is_followed_at_a_shared_connection_is_followed_at_that_of_each_caller_when_it_belongs_to_them()
+{
+    let bench = Bench::new();
+    bench.add("a", with_resources(None)).await;
+    let (ada, bob) = (Reader::of(&bench, "ada", "desk").await, Reader::of(&bench, "bob", "desk").await);
+    let config = with_resources(Some(Sessions::PerPrincipal));
+    let own = PerCallerApp::start("a", config, environment(), None);
+    bench.registry.set(vec![("a".to_owned(), own as Arc<dyn App>, AppOptions::default())]);
+    for reader in [&ada, &bob] {
+        // Each follows it anew when it has a connection of its own.
+        while reader.heard().contains(&0) {
+            assert_eq!(text(&reader.older, "a:update").await, "updated");
+        }
+    }
 }
 
 #[tokio::test]
