@@ -2,7 +2,7 @@
 
 use gatewright_agentscript::excerpt;
 use gatewright_core::{
-    AnswerRoom, AnswersByRetry, AskedAtOnce, Caller, InvokeError, PermittedTool, ToolEntry, codes,
+    AnswerRoom, AnswersByRetry, AskedAtOnce, Caller, InvokeError, PermittedTool, ToolEntry, Trail, codes,
     off_thread,
     rmcp::{
         RoleServer,
@@ -50,12 +50,21 @@ impl CodeCall {
         context.extensions.insert(AnswersByRetry);
         context.extensions.insert(AskedAtOnce);
         let tool = match self.reachable(&input.tool, caller).await {
-            Ok(tool) => tool,
-            Err(failure) => return answer(self.invoke_error(&failure, &sent)).into(),
+            Ok(tool) => match plan_check::misspelt(&tool, &input.input) {
+                None => Ok(tool),
+                Some(why) => Err(Failure::new(codes::VALIDATION_ERROR, why)),
+            },
+            Err(failure) => Err(failure),
         };
-        if let Some(why) = plan_check::misspelt(&tool, &input.input) {
-            return answer(self.invoke_error(&Failure::new(codes::VALIDATION_ERROR, why), &sent)).into();
-        }
+        let tool = match tool {
+            Ok(tool) => tool,
+            Err(failure) => {
+                if let Some(trail) = context.extensions.get::<Trail>() {
+                    trail.refused(&input.tool, &*failure.code);
+                }
+                return answer(self.invoke_error(&failure, &sent)).into();
+            }
+        };
         restore_numbers(&mut input.input, tool.input_schema());
         let sent_input = self.shapes.sent_input(&tool, caller, &input.input);
         let mut params = CallToolRequestParams::new(input.tool).with_arguments(input.input);

@@ -278,7 +278,8 @@ impl RequestGate {
                 .known_since(parts.extensions.get::<KnownSince>().copied())
                 .in_mode(parts.extensions.get::<AccessMode>().copied())
                 .claiming(parts.extensions.get::<Arc<Claimant>>().cloned());
-            let missing = self.gateway.missing_scopes(caller, message.text().clone()).await;
+            let address = parts.extensions.get::<CallerAddress>().map(|caller| caller.0);
+            let missing = self.gateway.missing_scopes(caller, address, message.text().clone()).await;
             if !missing.is_empty() {
                 return Err(insufficient_scope(&**authenticator, principal, &missing, message.text()));
             }

@@ -111,3 +111,20 @@ async fn observers_are_told_of_calls_that_a_saved_plan_leaves_open_when_its_scri
     assert_eq!(ada.run("return 1").await, json!(1));
     assert_eq!(desk.steps.load(Ordering::SeqCst), 0, "nothing was made of which nobody was told");
 }
+
+#[tokio::test]
+async fn observers_are_told_of_calls_that_are_refused_before_an_app_is_asked() {
+    let desk = Desk::default();
+    let served = Served::over(json!({}), desk.server()).await;
+    let told = Told::by(&served);
+    let ada = served.client("ada").await;
+    let script = "for (const name of ['app:none', 'app:write'])
+          try { await callTool(name, {}) } catch (error) {}
+        return 1";
+    let input = json!({"script": script, "allowedTools": ["app:none"]});
+    assert_eq!(ada.body("codecall:execute", input).await["status"], "ok");
+    ada.body("codecall:invoke", json!({"tool": "app:none", "input": {}})).await;
+    let all: Vec<Calls> = told.0.lock().unwrap().iter().map(|(.., calls)| calls.clone()).collect();
+    let of_script = [("app:none", "TOOL_NOT_FOUND"), ("app:write", "ACCESS_DENIED")];
+    assert_eq!(all, [calls(&of_script), calls(&[("app:none", "TOOL_NOT_FOUND")])]);
+}

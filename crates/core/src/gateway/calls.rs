@@ -82,7 +82,7 @@ impl Gateway {
             is_meta: own.is_some(),
             principal: caller.principal(),
             arguments: params.arguments.as_ref(),
-            context,
+            context: Some(context),
             address: CallerAddress::of(context).map(|at| at.0),
             by_client,
             plan: None,

@@ -2,12 +2,18 @@
 //!
 //! It asks the same view as the request itself, which is refused there in any case.
 
+use std::net::IpAddr;
+
 use gatewright_json::read_json;
 use rmcp::model::Reference;
 use serde::Deserialize;
 
 use super::{Gateway, subscriptions::wanted};
-use crate::{Caller, Denied, DirectAccess, off_thread};
+use crate::{
+    Caller, Denied, DirectAccess, codes,
+    observe::{Begun, ExecutionWatch},
+    off_thread,
+};
 
 #[derive(Deserialize)]
 struct Message {
@@ -36,10 +42,11 @@ struct Notifications {
 
 impl Gateway {
     /// The scopes that `caller`, in the mode that its client asks for, lacks for the JSON-RPC request `message`. Empty for requests that name nothing, name nothing
-    /// that exists, or name a tool that no direct call reaches.
+    /// that exists, or name a tool that no direct call reaches. Observers are told of a `tools/call` that lacks some, which came from `address`.
     pub async fn missing_scopes(
         &self,
         caller: Caller,
+        address: Option<IpAddr>,
         message: impl AsRef<[u8]> + Send + 'static,
     ) -> Vec<String> {
         let bytes = message.as_ref().len();
@@ -48,9 +55,35 @@ impl Gateway {
         let mode = self.mode(caller.principal(), caller.mode());
         let caller = caller.in_mode(mode);
         match self.decide_early(&message.method, &message.params, &caller).await {
-            Err(Denied::Scopes(missing)) => missing,
+            Err(Denied::Scopes(missing)) => {
+                self.tell_of_refusal(&message, &caller, address);
+                missing
+            }
             Ok(()) | Err(Denied::Unknown | Denied::Policies | Denied::Ended) => Vec::new(),
         }
+    }
+
+    fn tell_of_refusal(&self, message: &Message, caller: &Caller, address: Option<IpAddr>) {
+        let observers = self.shared.invoker.observers();
+        let Some(name) = message.params.name.as_ref().filter(|_| message.method == "tools/call") else {
+            return;
+        };
+        if observers.is_empty() {
+            return;
+        }
+        let known = self.shared.registry.view(caller).known_tool(name).map(|entry| entry.name.clone());
+        let begun = Begun {
+            is_known: known.is_some(),
+            tool: known.unwrap_or_else(|| name.as_str().into()),
+            is_meta: false,
+            principal: caller.principal(),
+            arguments: None,
+            context: None,
+            address,
+            by_client: true,
+            plan: None,
+        };
+        ExecutionWatch::begin(observers, begun).end_refused(codes::ACCESS_DENIED);
     }
 
     async fn decide_early(&self, method: &str, params: &Params, caller: &Caller) -> Result<(), Denied> {

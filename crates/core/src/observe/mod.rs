@@ -92,9 +92,9 @@ impl Observers {
 /// One call of an app's tool.
 #[derive(Debug, Clone)]
 pub struct CallRecord {
-    /// Public name of the tool, in the colon form.
+    /// Public name of the tool, in the colon form; of a refused call, the name as the caller wrote it.
     pub tool: Arc<str>,
-    /// The app it belongs to.
+    /// The app it belongs to; empty for a call that was refused before one was asked, whose name may be made up.
     pub app: Arc<str>,
     /// Start, from the start of the execution.
     pub start: Duration,

@@ -8,7 +8,7 @@ use std::{
 use rmcp::model::{CallToolResponse, JsonObject};
 
 use super::{CallRecord, Ending, HttpExchange, MOST_CALLS, MOST_EXCHANGES, NetworkTransport, ending::ended};
-use crate::TraceContext;
+use crate::{TraceContext, names::clipped};
 
 /// Calls of an execution under way. The gateway puts it on the request's extensions.
 #[derive(Debug, Clone)]
@@ -84,6 +84,16 @@ impl Trail {
     /// Notes a call that was made before.
     pub(super) fn note_earlier(&self, tool: &str, status: String) {
         let app = tool.split_once(':').map_or("", |(app, _)| app);
+        self.note_ended(tool, app, status);
+    }
+
+    /// Notes a call that was refused before an app was asked, with the code of the refusal: of a tool that does not exist, or that its caller may not
+    /// call. Of a name, at most 256 bytes are kept.
+    pub fn refused(&self, tool: &str, code: impl Into<String>) {
+        self.note_ended(clipped(tool), "", code.into());
+    }
+
+    fn note_ended(&self, tool: &str, app: &str, status: String) {
         if let Some(mut note) = self.begin(tool.into(), app.into(), None) {
             note.ended = Some((Ending::new(status), None));
         }

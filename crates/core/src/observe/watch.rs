@@ -36,7 +36,8 @@ pub(crate) struct Begun<'a> {
     pub(crate) is_known: bool,
     pub(crate) principal: &'a Principal,
     pub(crate) arguments: Option<&'a JsonObject>,
-    pub(crate) context: &'a RequestContext<RoleServer>,
+    /// None for a request that is refused before it has one.
+    pub(crate) context: Option<&'a RequestContext<RoleServer>>,
     pub(crate) address: Option<IpAddr>,
     /// `true` for a request of a client.
     pub(crate) by_client: bool,
@@ -50,7 +51,7 @@ impl ExecutionWatch {
         static LAST: AtomicU64 = AtomicU64::new(0);
         let context = begun.context;
         let script = begun.arguments.filter(|_| begun.is_meta).and_then(|all| all.get("script")?.as_str());
-        let trace = observers.place(|| arrival::place(context));
+        let trace = context.and_then(|context| observers.place(|| arrival::place(context)));
         let has_arrival = begun.by_client && trace.as_ref().is_some_and(|trace| trace.sampled);
         let execution = Execution {
             id: LAST.fetch_add(1, Ordering::Relaxed) + 1,
@@ -70,13 +71,20 @@ impl ExecutionWatch {
             more_calls: 0,
             exchanges: Vec::new(),
             trace: trace.clone(),
-            arrival: if has_arrival { Arrival::of(context) } else { Arrival::default() },
+            arrival: context.filter(|_| has_arrival).map(Arrival::of).unwrap_or_default(),
         };
         Self { observers: observers.clone(), trail: Trail::new(trace), execution: Some(execution) }
     }
 
     pub(crate) fn trail(&self) -> Trail {
         self.trail.clone()
+    }
+
+    /// It was refused with `code`.
+    pub(crate) fn end_refused(mut self, code: &'static str) {
+        if let Some(execution) = &mut self.execution {
+            execution.ending = Ending::new(code);
+        }
     }
 
     /// As [`ExecutionWatch::end`], for a call that no client asked for.
@@ -133,7 +141,7 @@ impl PlanWatch {
                 is_known: true,
                 principal,
                 arguments: Some(&arguments),
-                context,
+                context: Some(context),
                 address: plan.address,
                 by_client: false,
                 plan: Some(plan.id.into()),

@@ -321,7 +321,7 @@ async fn every_method_asks_for_the_scopes_of_what_it_names_and_lists_show_nothin
         for (who, may) in [(&full, true), (&narrow, false), (&anonymous, false)] {
             let context = format!("{method} by {} with {:?}", who.subject, who.scopes);
             let message = json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params});
-            let missing = gateway.missing_scopes(Caller::new(who.clone()), message.to_string()).await;
+            let missing = gateway.missing_scopes(Caller::new(who.clone()), None, message.to_string()).await;
             // Another subject's task is unknown, scopes or not.
             let knows = !method.starts_with("tasks/") || who.subject == full.subject;
             let challenged = !may && knows && row == Row::Guarded;
@@ -530,7 +530,7 @@ async fn a_task_asks_for_the_scopes_of_its_tool_again_with_each_request_of_its_o
         let params = json!({"taskId": task, "inputResponses": {}});
         let narrow = granted("ada", "other");
         let message = json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params}).to_string();
-        let missing = gateway.missing_scopes(Caller::new(narrow.clone()), message).await;
+        let missing = gateway.missing_scopes(Caller::new(narrow.clone()), None, message).await;
         assert_eq!(missing, ["t"], "{method}");
         let refused = ask(&client(&gateway, narrow, true).await, method, params.clone()).await.unwrap_err();
         assert_eq!(refused.data.unwrap()["requiredScopes"], json!(["t"]), "{method}");

@@ -34,7 +34,7 @@ async fn every_method_reaches_at_an_endpoint_what_it_offers_and_at_another_or_a_
             let (row, modern, params) = row(method, &task);
             let context = format!("{method} at {endpoint}");
             let message = json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params});
-            let missing = gateway.missing_scopes(Caller::new(who.clone()), message.to_string()).await;
+            let missing = gateway.missing_scopes(Caller::new(who.clone()), None, message.to_string()).await;
             assert_eq!(missing, [""; 0], "{context}");
             let client = client(&gateway, who, modern).await;
             if method == "subscriptions/listen" {

@@ -3,8 +3,8 @@
 use std::sync::{Arc, Mutex};
 
 use gatewright_core::{
-    AppOptions, Execution, Gateway, GatewayConfig, Invoker, LocalApp, Observer, Operation, Principal,
-    Registry, Subject, ToolNames, memory_transport,
+    AppOptions, Caller, Execution, Gateway, GatewayConfig, Invoker, LocalApp, Observer, Operation, Principal,
+    Registry, Scopes, Subject, ToolNames, memory_transport,
     rmcp::{
         RoleClient, ServiceExt as _,
         model::{CallToolRequestParams, CallToolResponse, ReadResourceRequestParams},
@@ -112,4 +112,30 @@ async fn requests_of_other_methods_are_told_with_what_they_are_about() {
     assert_eq!(all[2].subject, Some(Subject::Resource("crm://nothing".into())));
     assert!(all.iter().all(|one| one.trace.is_some()));
     assert!(heard.all.lock().unwrap().is_empty(), "none of them is an execution");
+}
+
+#[tokio::test]
+async fn a_call_that_lacks_scopes_and_is_refused_before_it_is_dispatched_is_told() {
+    let registry = Registry::new(ToolNames::default());
+    let app = LocalApp::start(Handler::with(&["hello"])).await.unwrap();
+    let options = AppOptions { scopes: vec!["a".to_owned()], ..AppOptions::default() };
+    registry.add("app", Arc::new(app), options);
+    let gateway = Gateway::new(GatewayConfig::new("test", "1"), Arc::new(Invoker::new(registry)), Vec::new());
+    let heard = Arc::new(Heard::default());
+    let gateway = gateway.observed_by(vec![heard.clone()]);
+    let (address, call) = (
+        "192.0.2.1".parse().unwrap(),
+        json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "app:hello"}}),
+    );
+    for (scopes, told) in [("b", 1), ("a", 1)] {
+        let caller = Caller::new(Principal { scopes: Scopes::parse(scopes), ..Principal::local() });
+        gateway.missing_scopes(caller, Some(address), call.to_string()).await;
+        let all = heard.all.lock().unwrap();
+        assert_eq!(all.len(), told, "{scopes}");
+        let first = &all[0];
+        assert_eq!(
+            (&*first.tool, first.ending.status(), first.address),
+            ("app:hello", "ACCESS_DENIED", Some(address))
+        );
+    }
 }

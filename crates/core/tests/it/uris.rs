@@ -64,7 +64,7 @@ async fn a_request_for_too_many_resources_is_refused_before_one_of_them_is_looke
         let message = json!({"jsonrpc": "2.0", "id": 1, "method": "subscriptions/listen",
             "params": {"notifications": {"resourceSubscriptions": wanted}}});
         let caller = Caller::new(granted("ada", ""));
-        assert_eq!(gateway.missing_scopes(caller, message.to_string()).await.len(), missed);
+        assert_eq!(gateway.missing_scopes(caller, None, message.to_string()).await.len(), missed);
     }
 }
 

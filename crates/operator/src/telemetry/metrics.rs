@@ -151,7 +151,7 @@ impl Metrics {
         if call.ending.is_ok() && self.labels.success(&call.tool, observe).is_some() {
             return;
         }
-        let tool = self.labels.tool(&call.tool, true);
+        let tool = self.labels.tool(&call.tool, !call.app.is_empty());
         let error = self.labels.error_type(&[tool], &call.ending);
         self.calls.with_label_values(&[tool, error]).observe(seconds);
         if is_counted {

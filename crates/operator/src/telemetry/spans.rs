@@ -103,7 +103,7 @@ pub(crate) fn operation(wire: &mut Wire, operation: &Operation, trace: &TraceCon
 fn below(span: &mut Wire, call: &CallRecord, id: &[u8; 8], trace: &TraceContext, began: SystemTime) {
     let at = Place { id, above: Some(&trace.span_id), trace };
     at.write(span, SpanKind::Client, (began + call.start, call.duration), &call.ending);
-    name(span, TOOLS_CALL, &call.tool);
+    name(span, TOOLS_CALL, if call.app.is_empty() { "" } else { &call.tool });
     about_tool(span, &call.tool, &call.ending);
     text(span, ATTRIBUTES, "gatewright.app", &call.app);
     if let Some(bytes) = call.bytes {
