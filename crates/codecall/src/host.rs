@@ -11,7 +11,7 @@ use gatewright_agentscript::{
 };
 use gatewright_core::{
     AnsweredLater, App, AskedAtOnce, Caller, InvokeError, Invoker, OwnPaths, PermittedTool, RequestObject,
-    ScriptRun, ScriptStep, ToolEntry, codes, off_thread, read_json,
+    ScriptRun, ScriptStep, ToolEntry, Trail, codes, off_thread, read_json,
     rmcp::{
         RoleServer,
         model::{CallToolResponse, ContentBlock, RequestMetaObject, TASKS_EXTENSION_ID, Tool},
@@ -119,7 +119,10 @@ impl ScriptHost {
             Nesting::root(&start.limits, start.dry_run.map(Rehearsal::new), caller.claimant())
                 .in_background(start.detached)
         };
-        let nesting = context.extensions.remove().unwrap_or_else(root);
+        let mut nesting: Nesting = context.extensions.remove().unwrap_or_else(root);
+        if code_call.has_journals {
+            nesting = nesting.kept_in(&journal);
+        }
         let room = nesting.room().clone();
         Self {
             invoker: code_call.invoker.clone(),
@@ -150,7 +153,8 @@ impl ScriptHost {
         }
     }
 
-    async fn call(&self, mut call: ToolCall) -> Result<ToolAnswer, ToolFailure> {
+    /// Makes a call of the script, unless it is refused before.
+    async fn call(&self, mut call: ToolCall, is_made: &mut bool) -> Result<ToolAnswer, ToolFailure> {
         let tool = match self.tool(&call.name).await {
             Err(failure) if failure.code == codes::AUTHORIZATION_REQUIRED && self.rehearsal.is_none() => {
                 match self.sign_in(&call).await {
@@ -193,6 +197,7 @@ impl ScriptHost {
         };
         let pages = call.paginate.map(|max| self.pages(&call.name, &tool, max)).transpose()?;
         let paged = pages.as_ref();
+        *is_made = true;
         let answer = match &self.rehearsal {
             Some(rehearsal) => {
                 self.rehearse(rehearsal, &call.name, call.index, &tool, arguments, paged).await
@@ -386,8 +391,14 @@ impl Host for ScriptHost {
     fn call_tool(&self, call: ToolCall) -> HostFuture<'_, Result<ToolAnswer, ToolFailure>> {
         Box::pin(async move {
             let name = call.name.clone();
-            self.nesting.count_call()?;
-            let answer = self.call(call).await;
+            self.nesting.begin_call().await?;
+            let mut is_made = false;
+            let answer = self.call(call, &mut is_made).await;
+            if let (false, Err(failure), Some(trail)) =
+                (is_made, &answer, self.context.extensions.get::<Trail>())
+            {
+                trail.refused(&name, &*failure.code);
+            }
             self.tell_progress(format!("{} done", excerpt::name(&name))).await;
             answer
         })
@@ -401,7 +412,7 @@ impl Host for ScriptHost {
     ) -> HostFuture<'_, Result<ToolAnswer, ToolFailure>> {
         Box::pin(async move {
             let function = request.function();
-            self.nesting.count_call()?;
+            self.nesting.begin_call().await?;
             let answer = self.answer(request, index, resumed.as_ref()).await;
             self.tell_progress(format!("{function} done")).await;
             answer

@@ -9,7 +9,11 @@ use std::sync::{
 use gatewright_agentscript::{Limits, MOST_LEVELS, ToolFailure};
 use gatewright_core::{Claimant, ToolEntry, codes, rmcp::model::Extensions};
 
-use crate::{results::Room, runs::Rehearsal, unwrap::Failure};
+use crate::{
+    results::Room,
+    runs::{Rehearsal, RunJournal},
+    unwrap::Failure,
+};
 
 /// Plans of which each waits for the next, at most. A script around them makes one run more.
 pub(crate) const MOST_NESTED: usize = MOST_LEVELS;
@@ -38,6 +42,8 @@ pub(crate) struct Nesting {
     rehearsal: Option<Rehearsal>,
     /// No client waits for the first one.
     background: bool,
+    /// The journal of the first one, which has those of the others only when these wait.
+    journal: Option<Arc<RunJournal>>,
 }
 
 /// Limits that the runs share.
@@ -56,7 +62,8 @@ impl Nesting {
             calls_left: AtomicU32::new(limits.max_tool_calls),
             room: Room::new(limits.host_bytes, claimant),
         };
-        Self { shared: Arc::new(shared), plans: Arc::default(), level: 0, rehearsal, background: false }
+        let shared = Arc::new(shared);
+        Self { shared, plans: Arc::default(), level: 0, rehearsal, background: false, journal: None }
     }
 
     /// Of the run of `plan` that a call with `extensions` asks for: within the run that makes the call, or on its own.
@@ -95,6 +102,13 @@ impl Nesting {
         Self { background, ..self }
     }
 
+    /// The same, of a run with `journal`, if it is the first one.
+    #[must_use]
+    pub(crate) fn kept_in(self, journal: &Arc<RunJournal>) -> Self {
+        let journal = if self.level == 0 { Some(journal.clone()) } else { self.journal };
+        Self { journal, ..self }
+    }
+
     /// Returns `true` if no client waits for the first one.
     pub(crate) fn is_in_background(&self) -> bool {
         self.background
@@ -130,22 +144,33 @@ impl Nesting {
         &self.shared.room
     }
 
-    /// Counts a call.
+    /// Counts a call, and makes sure that no other instance has the first run: that one writes each of its calls to its journal before, and those within it
+    /// do not. While the store does not answer, it waits.
     ///
     /// # Errors
-    /// None is left, which ends the run.
-    pub(crate) fn count_call(&self) -> Result<(), ToolFailure> {
+    /// No call is left, or another instance may have the run. Both end the run.
+    pub(crate) async fn begin_call(&self) -> Result<(), ToolFailure> {
         let less = |left: u32| left.checked_sub(1);
         let counted = self.shared.calls_left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, less);
-        counted.map(|_| ()).map_err(|_| ToolFailure {
-            code: TOOL_CALL_LIMIT.to_owned(),
-            message: format!(
-                "tool call limit reached: a script and the plans that it calls may make {} tool calls together",
-                self.shared.most_calls
-            ),
+        let ends = |code: &str, message| ToolFailure {
+            code: code.to_owned(),
+            message,
             ends_run: true,
             ..ToolFailure::default()
-        })
+        };
+        counted.map_err(|_| {
+            let most = self.shared.most_calls;
+            let message = format!(
+                "tool call limit reached: a script and the plans that it calls may make {most} tool calls together"
+            );
+            ends(TOOL_CALL_LIMIT, message)
+        })?;
+        match &self.journal {
+            Some(journal) if self.level > 0 => {
+                journal.confirm().await.map_err(|why| ends(why.code(), why.to_string()))
+            }
+            _ => Ok(()),
+        }
     }
 
     /// Refuses a call of a plan that runs already, which ends the run.
@@ -232,15 +257,15 @@ mod tests {
         );
     }
 
-    #[test]
-    fn runs_share_their_calls_and_their_memory() {
+    #[tokio::test]
+    async fn runs_share_their_calls_and_their_memory() {
         let limits = Limits { max_tool_calls: 3, ..Limits::default() };
         let outer = Nesting::root(&limits, None, Claimant::default());
         let inner = Nesting::of_plan(&call_of(&outer), name("a"), &limits, Claimant::default()).unwrap();
         for run in [&outer, &inner, &outer] {
-            assert!(run.count_call().is_ok());
+            assert!(run.begin_call().await.is_ok());
         }
-        assert!(inner.calls_left() == 0 && inner.count_call().is_err_and(|failure| failure.ends_run));
+        assert!(inner.calls_left() == 0 && inner.begin_call().await.is_err_and(|failure| failure.ends_run));
 
         let (first, second) = (outer.memory(), inner.memory());
         assert_eq!((first.beside(100), second.beside(30)), (0, 100));

@@ -35,7 +35,7 @@ struct RunGate {
 impl PageGate for RunGate {
     fn pass(&self, arguments: JsonObject) -> AppFuture<'_, Result<bool, InvokeError>> {
         Box::pin(async move {
-            if let Err(failure) = self.nesting.count_call() {
+            if let Err(failure) = self.nesting.begin_call().await {
                 *self.ended.lock().unwrap_or_else(PoisonError::into_inner) = Some(failure);
                 return Err(InvokeError::Cancelled { name: self.tool.name.to_string() });
             }

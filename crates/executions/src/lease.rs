@@ -60,6 +60,17 @@ impl Lease {
         added
     }
 
+    /// Returns once the store says that the lease holds, of which [`Lease::append`] makes sure as well. While the store does not answer, it waits.
+    ///
+    /// # Errors
+    /// The lease is lost.
+    pub async fn confirm(&self) -> Result<(), ExecutionError> {
+        match &self.holder {
+            Holder::Memory(lease) => lease.confirm(),
+            Holder::Shared(lease) => lease.confirm(&self.lost).await,
+        }
+    }
+
     /// Reads the chunks of the journal so far. While the store does not answer, it waits.
     ///
     /// # Errors

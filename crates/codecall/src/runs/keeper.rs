@@ -189,6 +189,19 @@ impl RunJournal {
         lease.append(&bytes).await
     }
 
+    /// Returns once it is certain that no other instance has the run. While the store does not answer, it waits.
+    ///
+    /// # Errors
+    /// Another one may have it, or it was cancelled.
+    pub(crate) async fn confirm(&self) -> Result<(), ExecutionError> {
+        let lease = match &*self.stored.lock().unwrap_or_else(PoisonError::into_inner) {
+            Stored::Draft(_) => return Ok(()),
+            Stored::Lease(lease) => lease.clone(),
+            Stored::Over => return Err(ExecutionError::LeaseLost),
+        };
+        lease.confirm().await
+    }
+
     /// Makes the journal durable, if it is not yet.
     ///
     /// # Errors

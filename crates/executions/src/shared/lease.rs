@@ -60,8 +60,9 @@ impl SharedLease {
         lost: CancellationToken,
     ) -> Self {
         let (id, expires_ms) = (stored.head.id, stored.head.expires_ms);
-        let renewal = tokio::spawn(renew(directory.journals.clone(), id, token.clone(), expires_ms, lost))
-            .abort_handle();
+        let head = stored.record.clone();
+        let renewal = renew(directory.journals.clone(), id, token.clone(), (head, expires_ms), lost);
+        let renewal = tokio::spawn(renewal).abort_handle();
         let writing = Mutex::new(Writing {
             stored,
             next: read.next,
@@ -83,6 +84,19 @@ impl SharedLease {
         let record = self.sealer.chunk(writing.next, journal.frames().to_vec());
         writing.doubtful = Some((record, journal.bytes()));
         self.settle(&mut writing).await
+    }
+
+    pub(crate) async fn confirm(&self, lost: &CancellationToken) -> Result<(), ExecutionError> {
+        let (key, life) = (lease_key(self.id), self.directory.journals.config.lease);
+        while !lost.is_cancelled() {
+            // One that ran out is taken again, or lost, when its renewal has an answer.
+            let held = self.directory.journals.records.replace(&key, Some(&self.token), &self.token, life);
+            if let Ok(true) = held.await {
+                return Ok(());
+            }
+            lost.run_until_cancelled(tokio::time::sleep(PAUSE)).await;
+        }
+        Err(ExecutionError::LeaseLost)
     }
 
     /// Has the execution listed with room for `more` bytes.
@@ -215,12 +229,13 @@ impl Drop for SharedLease {
     }
 }
 
-/// Renews a lease until it is lost, which `lost` then tells. One that ran out while the store did not answer is taken again if nobody has it.
+/// Renews a lease until it is lost, which `lost` then tells. One that ran out while the store did not answer is taken again if nobody had it meanwhile: the
+/// `head` of the execution is what it was.
 async fn renew(
     journals: Arc<Journals>,
     id: ExecutionId,
     token: Vec<u8>,
-    expires_ms: u64,
+    (head, expires_ms): (Vec<u8>, u64),
     lost: CancellationToken,
 ) {
     let (key, lease) = (lease_key(id), journals.config.lease);
@@ -229,10 +244,14 @@ async fn renew(
         tokio::time::sleep(lease / 3).await;
         let started = Instant::now();
         let held = async {
-            Ok::<bool, RecordsError>(
-                journals.records.replace(&key, Some(&token), &token, lease).await?
-                    || journals.records.replace(&key, None, &token, lease).await?,
-            )
+            if journals.records.replace(&key, Some(&token), &token, lease).await? {
+                return Ok(true);
+            }
+            if !journals.records.replace(&key, None, &token, lease).await? {
+                return Ok(false);
+            }
+            let now = journals.records.get_many(&[head_key(id)]).await?.pop().flatten();
+            Ok::<bool, RecordsError>(now.as_ref() == Some(&head))
         };
         match held.await {
             Ok(true) if journals.clock.now_ms() < expires_ms => renewed = started,
