@@ -275,7 +275,7 @@ impl Head {
     }
 
     /// Whoever it counts for while it is open.
-    pub(crate) fn claimant(&self) -> Claimant {
+    pub fn claimant(&self) -> Claimant {
         Claimant::of(&self.owner, self.about.address)
     }
 

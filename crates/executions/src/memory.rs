@@ -59,6 +59,23 @@ struct EndedOfOne {
 struct Room {
     _place: Share,
     bytes: Share,
+    /// Bytes that it may add without room.
+    spare: u64,
+}
+
+/// Bytes that an execution may add when there is no room for more: one that was begun ends with its result, if that is short, and not because others
+/// take the memory.
+const SPARE: u64 = 8 * 1024;
+
+impl Room {
+    /// Takes room for `bytes` more.
+    fn grow(&mut self, bytes: u64) -> Result<(), ExecutionError> {
+        let grown = self.bytes.grow_whole(usize::try_from(bytes).unwrap_or(usize::MAX));
+        if let Err(why) = grown {
+            self.spare = self.spare.checked_sub(bytes).ok_or(why)?;
+        }
+        Ok(())
+    }
 }
 
 struct Kept {
@@ -150,7 +167,7 @@ impl Memory {
     fn room(&self, head: &Head, bytes: u64) -> Result<Room, ExecutionError> {
         let place = self.places.take(head.claimant(), 1)?;
         let bytes = usize::try_from(bytes).unwrap_or(usize::MAX);
-        Ok(Room { _place: place, bytes: self.bytes.take(head.claimant(), bytes)? })
+        Ok(Room { _place: place, bytes: self.bytes.take(head.claimant(), bytes)?, spare: SPARE })
     }
 
     /// Adds an execution that has ended.
@@ -283,10 +300,14 @@ impl MemoryLease {
             let Some(kept) = table.all.get_mut(&self.id) else { return Err(ExecutionError::LeaseLost) };
             let added = kept.journal.room_for(chunk, config.max_journal_bytes)?;
             if let Some(room) = &mut kept.room {
-                room.bytes.grow_whole(usize::try_from(added).unwrap_or(usize::MAX))?;
+                room.grow(added)?;
             }
             kept.journal.push(chunk, config.max_journal_bytes)
         })
+    }
+
+    pub(crate) fn confirm(&self) -> Result<(), ExecutionError> {
+        self.memory.change(self, |_, _| Ok(()))
     }
 
     pub(crate) fn read(&self) -> Result<Vec<Vec<u8>>, ExecutionError> {

@@ -68,8 +68,14 @@ impl CodeCall {
         if !self.has_settled(&past.waiting()).await? {
             return Ok(false);
         }
-        if self.go_on_alone(id).await? {
-            tracing::info!(execution.id = id, "going on with an execution whose approval is settled");
+        match self.go_on_alone(id).await {
+            Ok(true) => {
+                tracing::info!(execution.id = id, "going on with an execution whose approval is settled");
+            }
+            Ok(false) => {}
+            // Later.
+            Err(ExecutionError::Full) => return Ok(false),
+            Err(error) => return Err(error),
         }
         Ok(true)
     }

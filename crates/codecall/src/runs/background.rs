@@ -6,7 +6,7 @@ use std::{
 };
 
 use gatewright_core::{
-    Authenticator, Principal, WorkTerms, memory_transport,
+    Authenticator, Portion, Principal, Share, Shares, WorkTerms, memory_transport,
     rmcp::{
         ErrorData, RoleServer, ServerHandler, ServiceExt as _,
         model::NumberOrString,
@@ -32,6 +32,8 @@ pub(crate) struct Background {
     pub(super) owners: OnceLock<Weak<dyn Authenticator>>,
     /// Address of the page where users answer questions.
     pub(super) page: OnceLock<String>,
+    /// Room for the journals that runs go through again.
+    journals: Arc<Shares>,
 }
 
 /// The connection of a client that is not there: it takes messages and answers none.
@@ -57,7 +59,22 @@ impl Default for Background {
             cancelled: broadcast::Sender::new(MOST_CANCELLED),
             owners: OnceLock::new(),
             page: OnceLock::new(),
+            journals: Shares::of_memory(MOST_JOURNALS, Portion::AsMuchAsFree),
         }
+    }
+}
+
+/// Bytes of memory for the journals that runs in the background go through again, at most.
+const MOST_JOURNALS: usize = 256 << 20;
+/// Bytes of memory for each byte of a journal that is read: its text, its values, and what is sent to the worker.
+const COPIES_OF_JOURNAL: usize = 3;
+
+impl Background {
+    /// Room for the journal of `head`, which its run goes through again; none if there is too little memory left now.
+    pub(super) fn journal_room(&self, head: &Head) -> Option<Share> {
+        let bytes = usize::try_from(head.bytes).unwrap_or(usize::MAX).saturating_mul(COPIES_OF_JOURNAL);
+        // The largest one needs all of it.
+        self.journals.take(head.claimant(), bytes.min(self.journals.most())).ok()
     }
 }
 

@@ -85,20 +85,23 @@ impl CodeCall {
     /// ends. Returns `false` for one that waits for its owner, since nobody knows what that one may do by now.
     ///
     /// # Errors
-    /// Another instance has it, it has ended, or a store does not answer.
+    /// Another instance has it, it has ended, or a store does not answer. [`ExecutionError::Full`] if there is too little memory for its journal now.
     pub(super) async fn go_on_alone(self: &Arc<Self>, id: &str) -> Result<bool, ExecutionError> {
         let head = self.executions.head(id, Reader::Operator).await?;
         let owner = self.background.owner_now(&head).await?;
         if matches!(owner, OwnerNow::Unknown) && head.state == State::Waiting {
             return Ok(false);
         }
+        // Many may be there to go on with: those for which there is no room now come later.
+        let room = self.background.journal_room(&head).ok_or(ExecutionError::Full)?;
         let (lease, execution) = self.executions.acquire(id, Reader::Operator).await?;
-        let Some(run) = Run::resume(self, lease, execution).await else {
+        let Some(mut run) = Run::resume(self, lease, execution).await else {
             tracing::warn!(execution.id = id, "the journal of an execution cannot be read");
             let ending = ExecutionError::Unreadable.into();
             let _ = self.executions.cancel(id, Reader::Operator, &ending).await;
             return Err(ExecutionError::Unreadable);
         };
+        run.room = Some(room);
         self.go_on_as(run, owner).await
     }
 

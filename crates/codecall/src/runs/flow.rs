@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, net::IpAddr, sync::Arc, time::Instant};
 
 use gatewright_agentscript::{CallStatus, Journal, Outcome, RunError, RunRequest, RunResult, WorkerError};
 use gatewright_core::{
-    Caller, Era, codes, off_thread,
+    Caller, Era, Share, codes, off_thread,
     rmcp::{
         RoleServer,
         model::{CallToolRequestParams, CallToolResponse, CallToolResult, InputResponses, MetaObject},
@@ -55,6 +55,8 @@ pub(crate) struct Run {
     pub(crate) patient: bool,
     /// The request that it runs for began it.
     pub(crate) is_new: bool,
+    /// Room for its journal, of a run in the background that goes on.
+    pub(super) room: Option<Share>,
 }
 
 impl Run {
@@ -82,6 +84,7 @@ impl Run {
             request,
             patient: false,
             is_new: false,
+            room: None,
         }
     }
 
@@ -340,6 +343,8 @@ impl CodeCall {
             let ended = Chunk::Ended(Box::new(result.clone()));
             if let Err(error) = run.journal.add(&ended).await {
                 tracing::warn!(execution.id = %id, error.code = error.code(), "the result of an execution could not be kept");
+                let reply = Refusal::from(error).reply();
+                let _ = run.journal.add(&Chunk::Ended(Box::new(reply))).await;
             }
         }
         run.journal.end(&ending, counts).await;

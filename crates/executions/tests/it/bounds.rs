@@ -112,6 +112,28 @@ async fn a_principal_takes_a_part_of_what_is_free_and_the_first_of_a_newcomer_ne
 }
 
 #[tokio::test]
+async fn an_execution_that_was_begun_adds_a_little_although_others_have_taken_all_room() {
+    let config = ExecutionsConfig { max_bytes: 1 << 20, ..ExecutionsConfig::default() };
+    let executions = Executions::in_memory(config);
+    let lease = executions.create(&principal("small", None), detached(), b"x").await.unwrap();
+    let mut held = Vec::new();
+    for (number, bytes) in
+        (0..40).flat_map(|number| [64 << 10, 8 << 10, 1 << 10, 1].map(|bytes| (number, bytes)))
+    {
+        let other = principal(&format!("other {number}"), None);
+        while let Ok(lease) = executions.create(&other, detached(), &vec![0; bytes]).await {
+            held.push(lease);
+        }
+    }
+    for _ in 0..4 {
+        lease.append(&[7; 1 << 10]).await.unwrap();
+    }
+    assert_eq!(lease.append(&[7; 8 << 10]).await, Err(ExecutionError::Full));
+    lease.append(b"a short result").await.unwrap();
+    lease.end(&ok(), CallCounts::default()).await.unwrap();
+}
+
+#[tokio::test]
 async fn seven_principals_leave_places_and_bytes_for_others() {
     let config = ExecutionsConfig { max_executions: 60, ..ExecutionsConfig::default() };
     for (executions, _) in both(&config) {
