@@ -261,7 +261,9 @@ impl WorkerPool {
         loop {
             let lease = match resumed.take() {
                 Some(lease) => Ok(lease),
-                None if !(self.config.has_memory)() => Err(WorkerError::NoMemory.into()),
+                None if !(self.config.has_memory)(self.runs_needed(&request)) => {
+                    Err(WorkerError::NoMemory.into())
+                }
                 None => tokio::select! {
                     biased;
                     () = cancel.cancelled() => Err(WorkerError::Aborted.into()),
@@ -294,6 +296,13 @@ impl WorkerPool {
             }
             tries += 1;
         }
+    }
+
+    /// The number of runs for which there has to be memory before this one begins.
+    fn runs_needed(&self, request: &RunRequest) -> u64 {
+        let caller = request.parties.first().filter(|_| request.level == 0);
+        let own = caller.map_or(0, |(name, _)| self.shared.line.running(name));
+        1 + own.min(MOST_LEFT) as u64
     }
 
     /// Waits for a worker.
@@ -413,6 +422,9 @@ impl Drop for WorkerPool {
         self.close();
     }
 }
+
+/// Runs of others for which a caller leaves memory, at most: one for each that it has under way.
+const MOST_LEFT: usize = 2;
 
 /// Most workers to try for one run, when earlier ones were killed from outside before the script did anything.
 const MAX_TRIES: u32 = 3;

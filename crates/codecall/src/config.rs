@@ -189,7 +189,7 @@ impl WorkerConfig {
             .require_sandbox(self.require_sandbox)
             .queue(self.queue)
             .queue_timeout(self.queue_timeout)
-            .has_memory(|| FreeMemory::of_system().has(RUN_BYTES))
+            .has_memory(|runs| FreeMemory::of_system().has(runs * RUN_BYTES))
             .recycle_after(self.recycle_after);
         if let Some(workers) = self.workers {
             config = config.workers(workers);

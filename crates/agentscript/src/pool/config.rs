@@ -47,7 +47,7 @@ pub struct PoolConfig {
     pub(super) isolate_principals: bool,
     pub(super) address_space: u64,
     pub(super) command: Option<WorkerCommand>,
-    pub(super) has_memory: fn() -> bool,
+    pub(super) has_memory: fn(u64) -> bool,
 }
 
 impl Default for PoolConfig {
@@ -70,7 +70,7 @@ impl Default for PoolConfig {
             isolate_principals: false,
             address_space: 640 * 1024 * 1024,
             command: None,
-            has_memory: || true,
+            has_memory: |_| true,
         }
     }
 }
@@ -111,10 +111,11 @@ impl PoolConfig {
         self.max_workers(most)
     }
 
-    /// Asked before each run begins, and before one is tried again: one for which there is no memory is refused ([`WorkerError::NoMemory`](crate::WorkerError::NoMemory)).
+    /// Asked before each run begins, and before one is tried again, whether there is memory for so many runs: a run for which there is none is refused
+    /// ([`WorkerError::NoMemory`](crate::WorkerError::NoMemory)). A caller that has runs under way leaves memory for those of others: one run, or two beside its third.
     /// Default: there is.
     #[must_use]
-    pub fn has_memory(mut self, has_memory: fn() -> bool) -> Self {
+    pub fn has_memory(mut self, has_memory: fn(u64) -> bool) -> Self {
         self.has_memory = has_memory;
         self
     }

@@ -215,6 +215,11 @@ impl Line {
         self.lock().closed
     }
 
+    /// Runs under way of a caller.
+    pub(super) fn running(&self, caller: &str) -> usize {
+        self.lock().running.get(caller).map_or(0, |counts| counts.all())
+    }
+
     /// Runs that wait.
     pub(super) fn waiting(&self) -> usize {
         self.lock().waiting.len()

@@ -291,6 +291,30 @@ async fn another_principal_gets_another_process_when_asked_for() {
 }
 
 #[tokio::test]
+async fn a_caller_with_runs_under_way_leaves_memory_for_a_run_of_another_one() {
+    let config = config().workers(4).has_memory(|runs| runs <= 2);
+    let pool = WorkerPool::new(config).expect("it starts");
+    let tools = Arc::new(Tools::default());
+    let run = |who: &str, script: &str| {
+        let mut request = RunRequest::new(script);
+        request.parties = vec![(who.to_owned(), 1)];
+        let (pool, host) = (pool.clone(), tools.clone());
+        async move { pool.run(request, host, CancellationToken::new()).await }
+    };
+    let mut open = Vec::new();
+    for number in 1..=2 {
+        open.push(tokio::spawn(run("alice", "return await callTool('never', {})")));
+        while tools.seen.lock().unwrap().len() < number {
+            tokio::task::yield_now().await;
+        }
+    }
+    let refused = run("alice", "return 1").await.result;
+    assert!(matches!(refused, Err(RunError::Worker(WorkerError::NoMemory))), "{refused:?}");
+    assert_eq!(value(&run("bob", "return 1").await), json!(1));
+    open.iter().for_each(tokio::task::JoinHandle::abort);
+}
+
+#[tokio::test]
 async fn the_in_process_adapter_runs_the_same_scripts() {
     let pool =
         WorkerPool::new(PoolConfig::default().adapter(Adapter::InProcess).workers(1)).expect("it starts");
