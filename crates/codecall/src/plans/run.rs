@@ -4,7 +4,9 @@ use std::sync::Arc;
 
 use gatewright_core::{
     CallContext, codes, off_thread,
-    rmcp::model::{CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, MetaObject},
+    rmcp::model::{
+        CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, JsonObject, MetaObject,
+    },
 };
 use serde_json::{Value, json};
 
@@ -109,8 +111,10 @@ fn complete(
     };
     let text = has_text.then(|| ContentBlock::text(value.to_string()));
     let mut result = CallToolResult::success(text.into_iter().chain(blocks).collect());
-    // As the answers of OpenAPI apps: a number in a text alone would be read as text.
-    result.structured_content = Some(if value.is_object() { value } else { json!({RESULT: value}) });
+    // As the answers of OpenAPI apps: a number in a text alone would be read as text. An object that looks like such an answer is put into one, too.
+    let looks_wrapped = |members: &JsonObject| members.len() == 1 && members.contains_key(RESULT);
+    let stays = value.as_object().is_some_and(|members| output.is_some() || !looks_wrapped(members));
+    result.structured_content = Some(if stays { value } else { json!({RESULT: value}) });
     Ok(result)
 }
 

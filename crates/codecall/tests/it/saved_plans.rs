@@ -127,10 +127,12 @@ async fn an_object_is_structured_and_anything_else_is_a_result_beside_its_json()
     let files = [("any.js", plan("any", input, script)), ("numbers.js", plan("numbers", &numbers, script))];
     let planned = Planned::new(json!({}), &files).await;
     let client = planned.client().await;
-    for json in ["[1,2]", "7", "null", r#""42""#, r#""a text""#, r#"{"a":{"b":1}}"#] {
+    let objects = [r#"{"a":{"b":1}}"#, r#"{"result":5}"#, r#"{"result":{"result":1}}"#];
+    for json in ["[1,2]", "7", "null", r#""42""#, r#""a text""#].into_iter().chain(objects) {
         let value: Value = serde_json::from_str(json).unwrap();
         let direct = client.call("plans:any", json!({"json": json})).await;
-        let structured = if value.is_object() { value.clone() } else { json!({"result": value}) };
+        let stays = value.is_object() && value.get("result").is_none();
+        let structured = if stays { value.clone() } else { json!({"result": value}) };
         assert_eq!(direct.structured_content, Some(structured));
         assert_eq!(message(&direct), json);
         let script = format!("return await callTool('plans:any', {{ json: {json:?} }})");
