@@ -1,6 +1,9 @@
 //! One call at a server, with everything that passes between its caller and the server meanwhile.
 
-use std::{sync::Arc, time::Duration};
+use std::{
+    sync::{Arc, Mutex, PoisonError},
+    time::Duration,
+};
 
 use futures::{StreamExt as _, future::BoxFuture, stream::FuturesUnordered};
 use gatewright_core::{
@@ -14,7 +17,7 @@ use rmcp::{
         GetExtensions as _, LoggingLevel, LoggingMessageNotificationParam, ProgressToken, RequestId,
         RequestMetaObject, ServerResult,
     },
-    service::{Peer, PeerRequestOptions, RequestContext, RequestHandle},
+    service::{PeerRequestOptions, RequestContext, RequestHandle},
 };
 use tokio::sync::mpsc;
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
@@ -54,8 +57,11 @@ impl Upstream {
         let answers = AnswerRoom::of(context.request());
         let (guard, events) = connection.calls.open(caller(context), answers);
         let relay = Relay::new(context.request(), events);
-        let seat =
-            Seat { place: Some((place, turn)), regained: None, presence: Presence::of(context.request()) };
+        let seat = Seat {
+            place: Arc::new(Mutex::new(Some((place, turn)))),
+            regained: None,
+            presence: Presence::of(context.request()),
+        };
         Ok(Exchange { upstream: self, context, connection, guard, relay, seat })
     }
 
@@ -92,13 +98,13 @@ pub(crate) struct Exchange<'a> {
 }
 
 /// The place and the turn of a call.
-type Taken<'a> = (Place<'a>, Option<Turn>);
+type Taken = (Place, Option<Turn>);
 
 /// Room for a call at its server, given to others while the caller is away for an answer.
 struct Seat<'a> {
-    place: Option<Taken<'a>>,
+    place: Arc<Mutex<Option<Taken>>>,
     /// Waits for room again.
-    regained: Option<BoxFuture<'a, Taken<'a>>>,
+    regained: Option<BoxFuture<'a, Taken>>,
     presence: Presence,
 }
 
@@ -112,6 +118,7 @@ impl<'a> Seat<'a> {
         connection: &Arc<Connection>,
     ) {
         let Self { place, regained, presence } = self;
+        let set = |room| *place.lock().unwrap_or_else(PoisonError::into_inner) = room;
         let regaining = async {
             match regained {
                 Some(room) => room.await,
@@ -127,9 +134,15 @@ impl<'a> Seat<'a> {
                         (place, connection.calls.turn(&context.caller().claimant()).await)
                     }));
                 }
-                false => (*place, *regained) = (None, None),
+                false => {
+                    set(None);
+                    *regained = None;
+                }
             },
-            room = regaining => (*place, *regained) = (Some(room), None),
+            room = regaining => {
+                set(Some(room));
+                *regained = None;
+            }
             () = relay.step() => {}
         }
     }
@@ -139,10 +152,7 @@ impl Exchange<'_> {
     /// Sends `request` and waits for the answer. Dropped, it cancels the request.
     pub(crate) async fn send(&mut self, request: ClientRequest) -> Result<ServerResult, ErrorData> {
         let mut handle = self.start(request).await?;
-        let mut cancel = CancelOnDrop {
-            request: Some((self.connection.peer.clone(), handle.id.clone())),
-            tasks: self.upstream.tasks.clone(),
-        };
+        let mut cancel = CancelOnDrop { request: Some((self.abandoned(), handle.id.clone())) };
         let answer = self.answer(&mut handle).await;
         cancel.request = None;
         answer
@@ -225,23 +235,65 @@ impl Exchange<'_> {
     }
 }
 
+/// Longest time for which a request that was cancelled counts for its caller, unless its server answers it before: servers may go on with it. It is at most half of
+/// the time that a call has, so that one that waits for the place gets it.
+const WORKED_ON: Duration = Duration::from_secs(5);
+
+/// A call that nobody waits for any more.
+pub(crate) struct Abandoned {
+    pub(crate) connection: Arc<Connection>,
+    place: Arc<Mutex<Option<Taken>>>,
+    pub(crate) tasks: TaskTracker,
+    stop: CancellationToken,
+    /// Time for which it keeps its place.
+    longest: Duration,
+}
+
+impl Exchange<'_> {
+    /// This call, for the case that nobody waits for it any more.
+    pub(crate) fn abandoned(&self) -> Abandoned {
+        Abandoned {
+            connection: self.connection.clone(),
+            place: self.seat.place.clone(),
+            tasks: self.upstream.tasks.clone(),
+            stop: self.upstream.stop.clone(),
+            longest: WORKED_ON.min(self.upstream.config.timeout / 2),
+        }
+    }
+}
+
+impl Abandoned {
+    /// Gives up its turn. It keeps its place, which is free when the value is dropped.
+    pub(crate) fn place(&self) -> Option<Place> {
+        self.place.lock().unwrap_or_else(PoisonError::into_inner).take().map(|(place, _)| place)
+    }
+
+    /// Cancels its request `id`, for which the caller's part of `place` is kept for a while. A server that ends what is cancelled has room for others at once.
+    pub(crate) async fn cancel(self, id: RequestId, place: Option<Place>) {
+        let Self { connection, stop, longest, .. } = self;
+        let keeps = place.map(|place| connection.calls.keep(id.clone(), place.of_caller_alone())).is_some();
+        let reason = "the caller cancelled, or its time was over".to_owned();
+        let notification =
+            CancelledNotification::new(CancelledNotificationParam::new(Some(id.clone()), Some(reason)));
+        let _ = connection.peer.send_notification(notification.into()).await;
+        if keeps {
+            stop.run_until_cancelled(tokio::time::sleep(longest)).await;
+            connection.calls.free(&id);
+        }
+    }
+}
+
 /// Tells the server that nobody waits any more.
 struct CancelOnDrop {
-    request: Option<(Peer<RoleClient>, RequestId)>,
-    tasks: TaskTracker,
+    request: Option<(Abandoned, RequestId)>,
 }
 
 impl Drop for CancelOnDrop {
     fn drop(&mut self) {
-        let Some((peer, id)) = self.request.take() else { return };
+        let Some((call, id)) = self.request.take() else { return };
         let Ok(runtime) = tokio::runtime::Handle::try_current() else { return };
-        let reason = "the caller cancelled, or its time was over".to_owned();
-        let notification =
-            CancelledNotification::new(CancelledNotificationParam::new(Some(id), Some(reason)));
-        let telling = async move {
-            let _ = peer.send_notification(notification.into()).await;
-        };
-        self.tasks.spawn_on(telling, &runtime);
+        let (place, tasks) = (call.place(), call.tasks.clone());
+        tasks.spawn_on(call.cancel(id, place), &runtime);
     }
 }
 

@@ -143,7 +143,8 @@ pub struct UpstreamConfig {
     #[schemars(with = "String")]
     pub connect_timeout: Duration,
     /// Calls open at the server at one time, at least 1, or at each connection to it unless `sessions` is `shared`. Default 64. More
-    /// wait. Calls of one subject, or of one network without names, at all connections together, take three quarters of them at most, and at least one.
+    /// wait. Calls of one subject, or of one network without names, at all connections together, take three quarters of them at most, and at least one. A
+    /// call that is cancelled counts for its caller until the server answers it, for 5 s or half of `timeout` at most: servers may go on with it.
     pub max_concurrency: usize,
     /// Retries of a failed upstream.
     pub restart: RestartConfig,

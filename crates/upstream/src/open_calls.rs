@@ -31,6 +31,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{
     list_room::{ListRoom, ReadsLists},
+    places::Place,
     rare_line::RareLine,
     result_kinds::Asked,
     short_messages::{short_log, short_progress},
@@ -160,6 +161,8 @@ struct Table {
     by_token: HashMap<ProgressToken, Arc<OpenCall>>,
     by_task: HashMap<String, Arc<OpenCall>>,
     asked: Asked,
+    /// Places of requests that were cancelled, on which the server may still be at work.
+    cancelled: HashMap<RequestId, Place>,
     /// Calls of different callers take turns until then.
     turns_until: Option<Instant>,
 }
@@ -287,9 +290,25 @@ impl OpenCalls {
         table.by_id.insert(request.id.clone(), call);
     }
 
-    /// Gives the result of an answer the kind that its request asked for.
+    /// Gives the result of an answer the kind that its request asked for, and frees the place of one that was cancelled.
     pub(crate) fn settle(&self, message: &mut ServerJsonRpcMessage) {
-        self.lock().asked.settle(message);
+        let mut table = self.lock();
+        match message {
+            JsonRpcMessage::Response(response) => drop(table.cancelled.remove(&response.id)),
+            JsonRpcMessage::Error(error) => drop(error.id.as_ref().map(|id| table.cancelled.remove(id))),
+            _ => {}
+        }
+        table.asked.settle(message);
+    }
+
+    /// Keeps the place of request `id`, which is cancelled, until the server answers it nevertheless, or [`OpenCalls::free`] is called.
+    pub(crate) fn keep(&self, id: RequestId, place: Place) {
+        self.lock().cancelled.insert(id, place);
+    }
+
+    /// Frees the place of a request that was cancelled.
+    pub(crate) fn free(&self, id: &RequestId) {
+        self.lock().cancelled.remove(id);
     }
 
     /// Takes what belongs to calls. `true` when that was all there is to do with the message.

@@ -6,12 +6,12 @@
 use std::sync::Arc;
 
 use gatewright_core::{Caller, Claimant, OwnPlaces};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore, SemaphorePermit};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 /// The places of a connection.
 #[derive(Debug)]
 pub(crate) struct Places {
-    all: Semaphore,
+    all: Arc<Semaphore>,
     own: Arc<CallerPlaces>,
 }
 
@@ -25,25 +25,32 @@ pub(crate) fn caller_places(most: usize) -> Arc<CallerPlaces> {
 
 /// The place of one call; free again when dropped.
 #[derive(Debug)]
-pub(crate) struct Place<'a> {
+pub(crate) struct Place {
     _own: Vec<OwnedSemaphorePermit>,
-    _any: Option<SemaphorePermit<'a>>,
+    _any: Option<OwnedSemaphorePermit>,
+}
+
+impl Place {
+    /// The same without its part of those that all callers have: it counts for its caller only.
+    pub(crate) fn of_caller_alone(self) -> Self {
+        Self { _any: None, ..self }
+    }
 }
 
 impl Places {
     /// Places for `most` calls, of which callers take those of `own`.
     pub(crate) fn new(most: usize, own: Arc<CallerPlaces>) -> Self {
-        Self { all: Semaphore::new(most.clamp(1, Semaphore::MAX_PERMITS)), own }
+        Self { all: Arc::new(Semaphore::new(most.clamp(1, Semaphore::MAX_PERMITS))), own }
     }
 
     /// Waits for a place for a call of `caller`. Anonymous callers count by their networks.
-    pub(crate) async fn take(&self, caller: &Caller) -> Place<'_> {
+    pub(crate) async fn take(&self, caller: &Caller) -> Place {
         let mut own = Vec::new();
         for party in caller.claimant().lines() {
             // The semaphores are never closed.
             own.extend(self.own.of(party).acquire_owned().await.ok());
         }
-        Place { _own: own, _any: self.all.acquire().await.ok() }
+        Place { _own: own, _any: self.all.clone().acquire_owned().await.ok() }
     }
 }
 

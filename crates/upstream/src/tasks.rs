@@ -3,25 +3,22 @@
 //! A tool with `taskSupport: "required"` (MCP 2025-11-25) is called as a task. A server of the 2026-07-28 era decides by itself to answer with
 //! one (SEP-2663); a caller that declared the extension follows that one itself.
 
-use std::{sync::Arc, time::Duration};
+use std::time::Duration;
 
 use gatewright_core::CallContext;
 use rmcp::{
     ErrorData, RoleClient,
     model::{
         CallToolRequest, CallToolRequestParams, CallToolResponse, CallToolResult, CancelTaskParams,
-        CancelTaskRequest, CancelledNotification, CancelledNotificationParam, ClientRequest, ContentBlock,
-        CustomRequest, ErrorCode, GetTaskParams, GetTaskRequest, JsonObject, MetaObject, ServerResult,
-        TaskPayload, TaskStatus,
+        CancelTaskRequest, ClientRequest, ContentBlock, CustomRequest, ErrorCode, GetTaskParams,
+        GetTaskRequest, JsonObject, MetaObject, ServerResult, TaskPayload, TaskStatus,
     },
-    service::{Peer, RequestHandle},
+    service::RequestHandle,
 };
 use serde_json::{Value, json};
-use tokio_util::task::TaskTracker;
 
 use crate::{
-    call::Exchange,
-    connection::Connection,
+    call::{Abandoned, Exchange},
     failure,
     open_calls::{LONGEST_TASK_ID, RELATED_TASK},
     upstream::Upstream,
@@ -297,8 +294,8 @@ fn custom(method: &str, params: Value) -> ClientRequest {
 
 /// A task that is cancelled when dropped, unless it is over.
 struct OpenTask {
-    connection: Arc<Connection>,
-    tracker: TaskTracker,
+    /// None once it was dropped.
+    call: Option<Abandoned>,
     stage: Stage,
 }
 
@@ -312,7 +309,7 @@ enum Stage {
 
 impl OpenTask {
     fn new(exchange: &Exchange<'_>, stage: Stage) -> Self {
-        Self { connection: exchange.connection.clone(), tracker: exchange.upstream.tasks.clone(), stage }
+        Self { call: Some(exchange.abandoned()), stage }
     }
 }
 
@@ -322,15 +319,17 @@ impl Drop for OpenTask {
             return;
         }
         let stage = std::mem::replace(&mut self.stage, Stage::Over);
+        let Some(call) = self.call.take() else { return };
         let Ok(runtime) = tokio::runtime::Handle::try_current() else { return };
-        let (connection, crowded) = (self.connection.clone(), self.tracker.len() >= MOST_CANCELLING);
+        let (place, tracker, connection) = (call.place(), call.tasks.clone(), call.connection.clone());
+        let crowded = tracker.len() >= MOST_CANCELLING;
         let cancelling = async move {
             let id = match stage {
                 Stage::Over => return,
                 Stage::Runs(id) => id,
-                Stage::Asked(handle) if crowded => return cancel_request(&connection.peer, *handle).await,
+                Stage::Asked(handle) if crowded => return call.cancel(handle.id, place).await,
                 Stage::Asked(mut handle) => match tokio::time::timeout(TO_CANCEL, &mut handle.rx).await {
-                    Err(_) => return cancel_request(&connection.peer, *handle).await,
+                    Err(_) => return call.cancel(handle.id, place).await,
                     Ok(Ok(Ok(ServerResult::CustomResult(custom)))) => {
                         custom.0["task"]["taskId"].as_str().unwrap_or_default().to_owned()
                     }
@@ -348,13 +347,6 @@ impl Drop for OpenTask {
                 let _ = tokio::time::timeout(TO_CANCEL, &mut handle.rx).await;
             }
         };
-        self.tracker.spawn_on(cancelling, &runtime);
+        tracker.spawn_on(cancelling, &runtime);
     }
-}
-
-async fn cancel_request(peer: &Peer<RoleClient>, handle: RequestHandle<RoleClient>) {
-    let reason = "the caller cancelled, or its time was over".to_owned();
-    let notification =
-        CancelledNotification::new(CancelledNotificationParam::new(Some(handle.id), Some(reason)));
-    let _ = peer.send_notification(notification.into()).await;
 }

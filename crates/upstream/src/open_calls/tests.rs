@@ -2,6 +2,7 @@ use futures::FutureExt as _;
 use serde_json::{Value, json};
 
 use super::*;
+use crate::places::{Places, caller_places};
 
 fn caller(session: u32) -> Caller {
     Caller { principal: Arc::new(Principal::local()), session: Some(session.into()) }
@@ -45,6 +46,33 @@ fn messages_that_wait_for_a_slow_caller_are_bounded_in_bytes_and_one_long_questi
     assert_eq!(calls.ask(None, question(10)), Err(Unasked::Full), "it is not answered yet");
     drop(long);
     assert_eq!(calls.ask(None, question(10)), Ok(()));
+}
+
+#[tokio::test]
+async fn a_call_that_was_cancelled_counts_for_its_caller_until_its_server_answers_it_or_long_enough() {
+    let places = Places::new(1, caller_places(1));
+    let of = |subject: &str| {
+        let principal = Principal { subject: subject.into(), ..Principal::local() };
+        gatewright_core::Caller::new(Arc::new(principal))
+    };
+    let (ada, bob) = (of("user:ada"), of("user:bob"));
+    let calls = OpenCalls::default();
+    let keep = || {
+        let place = places.take(&ada).now_or_never().expect("it is free");
+        calls.keep(RequestId::Number(7), place.of_caller_alone());
+        assert!(places.take(&bob).now_or_never().is_some(), "others have room");
+    };
+    let answered = |id: u32| {
+        let answer = json!({"jsonrpc": "2.0", "id": id, "error": {"code": -1, "message": ""}});
+        calls.settle(&mut serde_json::from_value(answer).unwrap());
+        places.take(&ada).now_or_never().is_some()
+    };
+    keep();
+    assert!(!answered(8) && answered(7));
+    keep();
+    assert!(!answered(8));
+    calls.free(&RequestId::Number(7));
+    assert!(answered(8));
 }
 
 #[test]
