@@ -26,6 +26,20 @@ async fn shutdown_ends_a_server_that_ignores_its_cues_and_all_it_started() {
     eventually("both processes are gone", || !pids.iter().any(|pid| runs(*pid))).await;
 }
 
+#[cfg(target_os = "linux")]
+#[tokio::test]
+async fn where_memory_runs_out_a_server_and_what_it_started_end_before_the_gateway() {
+    let bench = Bench::new();
+    bench.add("a", server(&[])).await;
+    let pids = pids(&text(&bench.client().await, "a:child").await);
+    let of = |process: String| -> i32 {
+        let text = std::fs::read_to_string(format!("/proc/{process}/oom_score_adj")).unwrap();
+        text.trim().parse().unwrap()
+    };
+    let own = of("self".to_owned());
+    assert!(pids.iter().all(|pid| of(pid.to_string()) >= own.max(500)), "{pids:?}");
+}
+
 #[tokio::test]
 async fn shutdown_of_a_server_that_listens_is_quick_and_leaves_no_zombie() {
     let bench = Bench::new();
