@@ -152,8 +152,8 @@ impl Redactor {
         result
     }
 
-    /// Redacts data that asks the user to open addresses, but for the addresses and ids of its questions, which are of no use otherwise. Returns
-    /// `false` if it is too long.
+    /// Redacts data that asks the user to open addresses. The addresses and ids of its questions lose the gateway's credentials only: without what looks
+    /// like one they are of no use. Returns `false` if it is too long.
     fn questions(&self, data: &mut Value) -> bool {
         keep_web_addresses(data);
         let mut left = MOST_TEXT;
@@ -168,6 +168,11 @@ impl Redactor {
             }
             if let Some(Value::String(message)) = one.get_mut("message") {
                 *message = self.text(message, MOST_TEXT);
+            }
+            for name in ["url", "elicitationId"] {
+                if let Some(Value::String(text)) = one.get_mut(name) {
+                    *text = self.without_credentials(text);
+                }
             }
         }
         if let (Some(asked), Some(place)) = (asked, data.get_mut("elicitations")) {
@@ -331,5 +336,16 @@ mod tests {
         let short = json!({"elicitations": asked, "code": "SIGN_IN", "more": "api_key=[redacted]"});
         assert_eq!(redacted(json!("api_key=hunter2")), Some(short));
         assert_eq!(redacted(json!("x".repeat(MOST_TEXT))), Some(json!({"code": "SIGN_IN"})));
+    }
+
+    #[test]
+    fn an_address_that_a_user_has_to_open_has_no_credential_of_the_gateway() {
+        let redactor = Redactor::new([crate::Secret::new("header-value-1")], []);
+        let asked = json!([{"mode": "url", "url": "https://a.example/?k=header-value-1&state=abcdefgh",
+                            "elicitationId": "header-value-1", "message": "go"}]);
+        let code = rmcp::model::ErrorCode(URL_ELICITATION_REQUIRED);
+        let error = redactor.redacted(ErrorData::new(code, "", Some(json!({"elicitations": asked}))));
+        let text = json!(error.data).to_string();
+        assert!(!text.contains("header-value-1") && text.contains("&state=abcdefgh"), "{text}");
     }
 }

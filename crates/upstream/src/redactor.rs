@@ -70,6 +70,11 @@ impl Redactor {
         }
     }
 
+    /// Text without the credentials of the gateway.
+    pub(crate) fn without_credentials(&self, text: &str) -> String {
+        without(&self.credentials, text)
+    }
+
     /// One short printable line of at most `longest` characters.
     pub(crate) fn line(&self, text: &str, longest: usize) -> String {
         let most = text.floor_char_boundary(LONGEST);
