@@ -54,7 +54,7 @@ pub use ctrl_c::until_ctrl_c;
 pub use http_metrics::{Occupancy, Occupied};
 pub use lines::LineTransport;
 pub use relay::{Delivery, FromPeers, NotDelivered, PeerChannel};
-pub use server::{ServeError, Server, ServerBuilder};
+pub use server::{ServeError, Server, ServerBuilder, listen};
 pub use stdio::{serve_lines, serve_stdio, serve_stdio_as};
 pub use tls::{Certificate, TlsConfig};
 

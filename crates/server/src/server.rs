@@ -1,6 +1,6 @@
 //! Builds the server: its routes and its socket. `bound` serves, `dispatcher` sends requests to their routes.
 
-use std::{net::SocketAddr, sync::Arc};
+use std::{io, net::SocketAddr, sync::Arc};
 
 use axum::{
     Router,
@@ -10,7 +10,7 @@ use axum::{
 use futures::future::BoxFuture;
 use gatewright_core::{Authenticator, Gateway, InvalidField, Network};
 use http::StatusCode;
-use tokio::net::TcpListener;
+use tokio::net::{TcpListener, TcpSocket};
 use tokio_util::sync::CancellationToken;
 
 use crate::{
@@ -100,6 +100,22 @@ impl From<InvalidField> for ServeError {
     }
 }
 
+/// Connections that the kernel has taken and that wait to be accepted, at most; `net.core.somaxconn` may be less. Of more, the kernel drops the first packet, and
+/// clients try again after a second.
+const BACKLOG: u32 = 4096;
+
+/// Listens at `address`, within a Tokio runtime.
+///
+/// # Errors
+/// The address cannot be had.
+pub fn listen(address: SocketAddr) -> io::Result<TcpListener> {
+    let socket = if address.is_ipv4() { TcpSocket::new_v4() } else { TcpSocket::new_v6() }?;
+    // As the standard library does: a server that was restarted gets its port back at once.
+    socket.set_reuseaddr(cfg!(unix))?;
+    socket.bind(address)?;
+    socket.listen(BACKLOG)
+}
+
 impl ServerBuilder {
     /// Asks `authenticator` who sends each MCP request. Without one everybody may do everything.
     #[must_use]
@@ -168,7 +184,7 @@ impl ServerBuilder {
             let bind_error = |source| ServeError::Bind { address, source };
             let listener = match self.listener {
                 Some(listener) => listener,
-                None => TcpListener::bind(address).await.map_err(bind_error)?,
+                None => listen(address).map_err(bind_error)?,
             };
             let address = listener.local_addr().map_err(bind_error)?;
 

@@ -5,8 +5,7 @@ use std::{net::SocketAddr, sync::Arc};
 use futures::future::BoxFuture;
 use gatewright_auth::{ApprovalPages, AuthorizationServer, QuestionPages, ResourceServer};
 use gatewright_core::{Authenticator, Principal};
-use gatewright_server::{Bound, Certificate, serve_stdio_as, until_ctrl_c};
-use tokio::net::TcpListener;
+use gatewright_server::{Bound, Certificate, listen, serve_stdio_as, until_ctrl_c};
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 use super::{
@@ -53,8 +52,7 @@ impl Guard {
                 server = server.ready_detail(key, value);
             }
             let address = SocketAddr::new(self.config.http.host, self.config.http.port);
-            let listener =
-                TcpListener::bind(address).await.map_err(|source| GuardError::Listen { address, source })?;
+            let listener = listen(address).map_err(|source| GuardError::Listen { address, source })?;
             let address = listener.local_addr().map_err(|source| GuardError::Listen { address, source })?;
             server = server.listener(listener);
             let (mut counts, mut issuer, mut resource) = (None, None, None);
