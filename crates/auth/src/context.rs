@@ -4,6 +4,7 @@ use std::{net::IpAddr, sync::Arc, time::Duration};
 
 use axum::extract::ConnectInfo;
 use http::{HeaderValue, request::Parts};
+use serde::de::DeserializeOwned;
 
 use crate::{
     audit::{AuditEvent, AuditSink},
@@ -31,6 +32,15 @@ pub(crate) struct Context {
     pub(crate) trusted_proxies: Vec<Network>,
     /// Quota of DPoP proofs that are remembered.
     pub(crate) proofs: Quota,
+}
+
+/// Time for which a record that ended keeps its name.
+const ENDED: Duration = Duration::from_secs(1);
+
+/// A sealed record as it was read. It is replaced only while it is the same.
+pub(crate) struct SealedRecord<T> {
+    pub(crate) value: T,
+    sealed: Vec<u8>,
 }
 
 impl Context {
@@ -140,6 +150,35 @@ impl Context {
     ) -> Result<(), StoreError> {
         let sealed = self.sealer.seal(&*self.entropy, key.as_str(), plain);
         self.store.put(key, &sealed, lifetime).await
+    }
+
+    /// Reads a record that was sealed. One that cannot be opened was given up with its key.
+    pub(crate) async fn read_sealed<T: DeserializeOwned>(
+        &self,
+        key: &Key,
+    ) -> Result<Option<SealedRecord<T>>, StoreError> {
+        let Some(sealed) = self.store.get(key).await? else { return Ok(None) };
+        let plain = self.sealer.open(key.as_str(), &sealed);
+        let value = plain.and_then(|plain| serde_json::from_slice(&plain).ok());
+        Ok(value.map(|value| SealedRecord { value, sealed }))
+    }
+
+    /// Writes `plain` in the place of `before`; `false` if that was removed or replaced since it was read, which stays so.
+    pub(crate) async fn replace_sealed<T>(
+        &self,
+        key: &Key,
+        before: &SealedRecord<T>,
+        plain: &[u8],
+        lifetime: Duration,
+    ) -> Result<bool, StoreError> {
+        let sealed = self.sealer.seal(&*self.entropy, key.as_str(), plain);
+        self.store.replace(key, &before.sealed, &sealed, lifetime).await
+    }
+
+    /// Ends the record `before`, unless it was replaced since it was read.
+    pub(crate) async fn end_sealed<T>(&self, key: &Key, before: &SealedRecord<T>) -> Result<(), StoreError> {
+        // It cannot be opened, which is as if it was not there.
+        self.store.replace(key, &before.sealed, b"", ENDED).await.map(drop)
     }
 
     /// Returns the name of one of our cookies. Over https it has the `__Host-` prefix, so that no other host can set it.

@@ -6,10 +6,10 @@ use gatewright_core::Groups;
 
 use super::{
     client::{LoginError, Provider},
-    tokens::{ProviderTokens, load_tokens, save_tokens},
+    tokens::{ProviderTokens, renew_tokens},
 };
 use crate::{
-    context::Context,
+    context::{Context, SealedRecord},
     grants::{Grants, Revocation},
     records::Grant,
     store::{Key, StoreError},
@@ -49,11 +49,15 @@ pub(crate) async fn status_of(
     for attempt in 0..tries {
         // Most of the time the provider need not be asked, and nobody has to wait for the lock.
         let has_lock = attempt > 0 && ctx.store.put_new(&lock, b"1", REFRESH_LOCK).await?;
-        let stored = load_tokens(ctx, &key).await?;
+        let stored: Option<SealedRecord<ProviderTokens>> = ctx.read_sealed(&key).await?;
         let status = match &stored {
             None => Some(ProviderStatus::Refused),
-            Some(stored) if stored.refresh_token.is_none() => Some(status_by_age(ctx, grant)),
-            Some(stored) if stored.is_recent(ctx) => Some(ProviderStatus::Confirmed(stored.groups.clone())),
+            Some(SealedRecord { value, .. }) if value.refresh_token.is_none() => {
+                Some(status_by_age(ctx, grant))
+            }
+            Some(SealedRecord { value, .. }) if value.is_recent(ctx) => {
+                Some(ProviderStatus::Confirmed(value.groups.clone()))
+            }
             Some(stored) if has_lock => {
                 Some(ask_provider(ctx, grants, provider, grant, session, stored).await?)
             }
@@ -84,12 +88,15 @@ async fn ask_provider(
     provider: &Provider,
     grant: &Grant,
     session: &str,
-    stored: &ProviderTokens,
+    stored: &SealedRecord<ProviderTokens>,
 ) -> Result<ProviderStatus, StoreError> {
     let (sub, client) = (Some(grant.sub.as_str()), Some(grant.client.as_str()));
-    match provider.refresh(&grant.sub, stored).await {
+    match provider.refresh(&grant.sub, &stored.value).await {
         Ok(new) => {
-            save_tokens(ctx, session, &new).await?;
+            if !renew_tokens(ctx, session, stored, &new).await? {
+                // The user has signed out meanwhile.
+                return Ok(ProviderStatus::Refused);
+            }
             ctx.record_event("provider.confirmed", sub, client, None, None);
             Ok(ProviderStatus::Confirmed(new.groups))
         }

@@ -6,7 +6,7 @@ use gatewright_core::Groups;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    context::Context,
+    context::{Context, SealedRecord},
     store::{Key, StoreError},
 };
 
@@ -54,16 +54,24 @@ pub(crate) async fn save_tokens(
     session: &str,
     tokens: &ProviderTokens,
 ) -> Result<(), StoreError> {
-    let refresh = &ctx.config.refresh;
-    let granted_s = if refresh.enabled { refresh.absolute_ttl } else { 0 };
-    let lifetime = Duration::from_secs(ctx.config.session.absolute_ttl.max(granted_s));
-    let plain = serde_json::to_vec(tokens).unwrap_or_default();
+    let (plain, lifetime) = record(ctx, tokens);
     ctx.put_sealed(&Key::of_digest("vault", session), &plain, lifetime).await
 }
 
-/// Returns the tokens of the record `key`. Tokens that cannot be decrypted were given up with their key.
-pub(super) async fn load_tokens(ctx: &Context, key: &Key) -> Result<Option<ProviderTokens>, StoreError> {
-    let sealed = ctx.store.get(key).await?;
-    let plain = sealed.and_then(|sealed| ctx.sealer.open(key.as_str(), &sealed));
-    Ok(plain.and_then(|plain| serde_json::from_slice(&plain).ok()))
+/// Stores `tokens` in the place of `before`; `false` if the session has ended meanwhile, and these with it.
+pub(super) async fn renew_tokens(
+    ctx: &Context,
+    session: &str,
+    before: &SealedRecord<ProviderTokens>,
+    tokens: &ProviderTokens,
+) -> Result<bool, StoreError> {
+    let (plain, lifetime) = record(ctx, tokens);
+    ctx.replace_sealed(&Key::of_digest("vault", session), before, &plain, lifetime).await
+}
+
+fn record(ctx: &Context, tokens: &ProviderTokens) -> (Vec<u8>, Duration) {
+    let refresh = &ctx.config.refresh;
+    let granted_s = if refresh.enabled { refresh.absolute_ttl } else { 0 };
+    let lifetime = Duration::from_secs(ctx.config.session.absolute_ttl.max(granted_s));
+    (serde_json::to_vec(tokens).unwrap_or_default(), lifetime)
 }

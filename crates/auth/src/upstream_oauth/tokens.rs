@@ -11,7 +11,7 @@ use super::{
     vault::Provider,
 };
 use crate::{
-    context::Context,
+    context::{Context, SealedRecord},
     fetch::{FetchError, oauth_error},
     store::{Key, StoreError},
     tuning::{REFRESH_LOCK, REFRESH_POLL},
@@ -42,6 +42,13 @@ struct TokenResponse {
     token_type: Option<String>,
     refresh_token: Option<String>,
     expires_in: Option<u64>,
+}
+
+type Stored = SealedRecord<UserTokens>;
+
+/// Returns the text of a record, and its lifetime.
+fn record(ctx: &Context, tokens: &UserTokens) -> (Vec<u8>, Duration) {
+    (serde_json::to_vec(tokens).unwrap_or_default(), Duration::from_secs(ctx.config.refresh.absolute_ttl))
 }
 
 /// A refresh that failed.
@@ -98,17 +105,8 @@ impl Provider {
         Key::secret("vault", &format!("{}:{app}{}:{resource}{sub}", app.len(), resource.len()))
     }
 
-    async fn read(&self, ctx: &Context, key: &Key) -> Result<Option<UserTokens>, String> {
-        let stored = ctx.store.get(key).await.map_err(store)?;
-        // Tokens that cannot be decrypted were given up with their key: the user authorizes again.
-        let plain = stored.and_then(|sealed| ctx.sealer.open(key.as_str(), &sealed));
-        Ok(plain.and_then(|plain| serde_json::from_slice(&plain).ok()))
-    }
-
-    async fn write(&self, ctx: &Context, key: &Key, vaulted: &UserTokens) -> Result<(), String> {
-        let plain = serde_json::to_vec(vaulted).unwrap_or_default();
-        let lifetime = Duration::from_secs(ctx.config.refresh.absolute_ttl);
-        ctx.put_sealed(key, &plain, lifetime).await.map_err(store)
+    async fn read(&self, ctx: &Context, key: &Key) -> Result<Option<Stored>, String> {
+        ctx.read_sealed(key).await.map_err(store)
     }
 
     async fn ask(
@@ -157,7 +155,8 @@ impl Provider {
         let refresh = server.refresh_endpoint.as_ref().unwrap_or(&server.token_endpoint);
         let places = (server.issuer.as_str(), &**refresh);
         let vaulted = UserTokens::from_response(&body, ctx.clock.now_s(), (identity, scopes), places)?;
-        self.write(ctx, &self.key(sub), &vaulted).await
+        let (plain, lifetime) = record(ctx, &vaulted);
+        ctx.put_sealed(&self.key(sub), &plain, lifetime).await.map_err(store)
     }
 
     /// Returns `resource` of token requests (RFC 8707).
@@ -172,7 +171,8 @@ impl Provider {
         sub: &str,
         scopes: &[String],
     ) -> Result<Vec<String>, String> {
-        let stored = self.read(ctx, &self.key(sub)).await?.map(|stored| stored.scopes).unwrap_or_default();
+        let stored =
+            self.read(ctx, &self.key(sub)).await?.map(|stored| stored.value.scopes).unwrap_or_default();
         let new = scopes.iter().filter(|scope| !stored.contains(scope)).cloned();
         Ok(stored.iter().cloned().chain(new).collect())
     }
@@ -186,17 +186,18 @@ impl Provider {
     ) -> Result<Option<BearerToken>, String> {
         let key = self.key(sub);
         let Some(stored) = self.read(ctx, &key).await? else { return Ok(None) };
-        if !scopes.iter().all(|scope| stored.scopes.contains(scope)) {
+        let tokens = stored.value;
+        if !scopes.iter().all(|scope| tokens.scopes.contains(scope)) {
             return Ok(None);
         }
-        if !stored.is_due(ctx.clock.now_s(), ctx.config.refresh.skew_seconds) {
-            return Ok(Some(stored.bearer()));
+        if !tokens.is_due(ctx.clock.now_s(), ctx.config.refresh.skew_seconds) {
+            return Ok(Some(tokens.bearer()));
         }
-        match self.renew(ctx, sub, &key, &stored).await {
+        match self.renew(ctx, sub, &key, &tokens).await {
             // The token is still valid for a moment.
-            Err(error) if !stored.is_due(ctx.clock.now_s(), 0) => {
+            Err(error) if !tokens.is_due(ctx.clock.now_s(), 0) => {
                 tracing::warn!(app.id = self.settings.app, error, "a token of a user could not be refreshed");
-                Ok(Some(stored.bearer()))
+                Ok(Some(tokens.bearer()))
             }
             renewed => renewed,
         }
@@ -212,8 +213,8 @@ impl Provider {
         let key = self.key(sub);
         match self.read(ctx, &key).await? {
             None => Ok(None),
-            Some(stored) if stored.bearer() != *token => Ok(Some(stored.bearer())),
-            Some(stored) => self.renew(ctx, sub, &key, &stored).await,
+            Some(Stored { value, .. }) if value.bearer() != *token => Ok(Some(value.bearer())),
+            Some(Stored { value, .. }) => self.renew(ctx, sub, &key, &value).await,
         }
     }
 
@@ -232,7 +233,9 @@ impl Provider {
             // The previous holder of the lock may have refreshed it already.
             let outcome = match self.read(ctx, key).await? {
                 None => Some(Ok(None)),
-                Some(other) if other.access_token != stored.access_token => Some(Ok(Some(other.bearer()))),
+                Some(Stored { value, .. }) if value.access_token != stored.access_token => {
+                    Some(Ok(Some(value.bearer())))
+                }
                 Some(stored) if mine => Some(self.refresh(ctx, sub, key, &stored).await),
                 Some(_) => None,
             };
@@ -252,19 +255,23 @@ impl Provider {
         ctx: &Context,
         sub: &str,
         key: &Key,
-        stored: &UserTokens,
+        stored: &Stored,
     ) -> Result<Option<BearerToken>, String> {
         let app = Some(self.settings.app.as_str());
-        match self.refreshed(ctx, stored).await {
+        match self.refreshed(ctx, &stored.value).await {
             Ok(new) => {
-                self.write(ctx, key, &new).await?;
+                let (plain, lifetime) = record(ctx, &new);
+                if !ctx.replace_sealed(key, stored, &plain, lifetime).await.map_err(store)? {
+                    // The user has disconnected meanwhile, or connected again, perhaps as somebody else.
+                    return Ok(self.read(ctx, key).await?.map(|other| other.value.bearer()));
+                }
                 ctx.record_event("upstream.refreshed", Some(sub), app, None, None);
                 Ok(Some(new.bearer()))
             }
             Err(RefreshError::Refused) => {
-                ctx.store.remove(key).await.map_err(store)?;
+                ctx.end_sealed(key, stored).await.map_err(store)?;
                 ctx.record_event("upstream.lost", Some(sub), app, None, None);
-                Ok(None)
+                Ok(self.read(ctx, key).await?.map(|other| other.value.bearer()))
             }
             Err(RefreshError::Failed(why)) => Err(why),
         }

@@ -323,6 +323,37 @@ async fn a_refused_token_is_exchanged_and_forgotten_when_that_is_refused_too() {
 }
 
 #[tokio::test]
+async fn a_user_who_disconnects_while_their_token_is_refreshed_stays_disconnected() {
+    let (web, (clock, store)) = (other().await, shared());
+    let (site, vault) = site(&web, &clock, &store).await;
+    connect(&site, &vault, &web, "alice").await;
+    let browser = site.browser();
+    let page = account(&browser, "alice").await;
+    let csrf = page.field("csrf");
+    for answer in [tokens("access-2", "refresh-2"), Reply { status: 400, ..tokens("", "") }] {
+        let (gate, before) = (web.hold("/token"), web.count("/token"));
+        web.on("/token", answer);
+        clock.advance(Duration::from_secs(545));
+        let disconnect = async {
+            while web.count("/token") == before {
+                tokio::task::yield_now().await;
+            }
+            let fields = [("csrf", csrf.as_str()), ("action", "disconnect"), ("app", APP)];
+            assert_eq!(browser.post(ACCOUNT, &fields).await.status, 303);
+            gate.add_permits(1);
+        };
+        let alice = principal("user:alice");
+        let (refreshed, ()) = tokio::join!(vault.bearer(APP, &alice, &[]), disconnect);
+        assert!(!matches!(refreshed, Ok(Some(_))), "{refreshed:?}");
+        assert_eq!(token(&vault, "alice").await, None);
+        assert!(!browser.get(ACCOUNT).await.text.contains("value=\"notes\""));
+        gate.add_permits(100);
+        web.on("/token", tokens("access-1", "refresh-1"));
+        connect(&site, &vault, &web, "alice").await;
+    }
+}
+
+#[tokio::test]
 async fn the_account_page_shows_what_is_connected_and_disconnects_it() {
     let (web, (clock, store)) = (other().await, shared());
     let (site, vault) = site(&web, &clock, &store).await;

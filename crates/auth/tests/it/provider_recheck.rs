@@ -106,6 +106,30 @@ async fn whom_the_provider_refuses_loses_what_came_of_that_login_at_once() {
 }
 
 #[tokio::test]
+async fn whoever_signs_out_while_the_provider_is_asked_leaves_no_tokens_of_it_behind() {
+    let idp = Idp::start().await;
+    let site = remote(&idp).await;
+    let browser = site.browser();
+    let ours = login(&idp, &browser, "first").await;
+    idp.clock.advance(Duration::from_secs(61));
+    let (gate, before) = (idp.web.hold("/token"), idp.web.count("/token"));
+    grants(&idp, "second", None);
+    let sign_out = async {
+        while idp.web.count("/token") == before {
+            tokio::task::yield_now().await;
+        }
+        let page = browser.get("/oauth/logout").await;
+        let csrf = page.field("csrf");
+        assert!(browser.post("/oauth/logout", &[("csrf", &csrf)]).await.status.as_u16() < 400);
+        gate.add_permits(1);
+    };
+    let token = text(&ours, "refresh_token");
+    let (refreshed, ()) = tokio::join!(site.refresh(&token, &[]), sign_out);
+    assert_eq!(refreshed.error(), "invalid_grant", "{}", refreshed.text);
+    assert_eq!(site.events("provider.confirmed"), 0);
+}
+
+#[tokio::test]
 async fn a_provider_that_is_down_or_has_a_quarrel_with_us_ends_nothing() {
     let idp = Idp::start().await;
     let site = remote(&idp).await;
