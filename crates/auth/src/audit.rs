@@ -8,7 +8,7 @@ pub struct AuditEvent {
     /// Milliseconds since the epoch.
     pub at_ms: u64,
     /// Name of the event: `login.ok`, `login.failed`, `consent.given`, `consent.denied`, `token.issued`, `token.refreshed`,
-    /// `token.reuse_detected`, `code.reuse_detected`, `token.revoked`, `client.registered`, `client.deleted`, `logout`, `keys.rotated`, `keys.retired`, `admin.user_revoked`,
+    /// `token.reuse_detected`, `code.reuse_detected`, `token.revoked`, `client.registered`, `client.updated`, `client.deleted`, `logout`, `keys.rotated`, `keys.retired`, `admin.user_revoked`,
     /// `admin.client_revoked`, `passkey.login`, `passkey.added`, `passkey.renamed`, `passkey.removed`, `passkey.ended_everything`,
     /// `passkey.invited`, `passkey.clone_suspected`, `upstream.connected`, `upstream.refreshed`, `upstream.lost`, `upstream.disconnected`, `session.ended`,
     /// `provider.confirmed`, `provider.refused`, `api_key.created`, `api_key.revoked`.

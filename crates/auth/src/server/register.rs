@@ -231,6 +231,8 @@ async fn update(services: &Services, parts: &Parts, body: Body, id: &str) -> Res
     services.clients.update(&client).await?;
     // Access tokens are limited to the scopes that the client may have now.
     services.ctx.store.announce().await;
+    let ip = services.ctx.caller(parts);
+    services.ctx.record_event("client.updated", None, Some(&client.id), Some(ip), None);
     Ok(no_store(StatusCode::OK, &described(&services.ctx, &client)))
 }
 

@@ -3,7 +3,7 @@
 use axum::response::{IntoResponse, Response};
 use gatewright_pages::wait;
 use http::{HeaderValue, StatusCode, header};
-use url::Url;
+use url::{Host, Origin, Url};
 
 use crate::{error::OAuthError, pages, store::StoreError};
 
@@ -81,14 +81,28 @@ fn ascii(address: &str) -> String {
 pub(crate) fn form_target(redirect: &str) -> Option<String> {
     let url = Url::parse(redirect).ok()?;
     match url.origin() {
-        url::Origin::Tuple(..) => Some(url.origin().ascii_serialization()),
-        url::Origin::Opaque(_) => Some(format!("{}:", url.scheme())),
+        // A host source is a name or an IPv4 address (CSP Level 3 §2.3.1): browsers ignore one in brackets, and would block the redirect.
+        Origin::Tuple(_, Host::Ipv6(_), _) | Origin::Opaque(_) => Some(format!("{}:", url.scheme())),
+        origin @ Origin::Tuple(..) => Some(origin.ascii_serialization()),
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_form_leads_to_the_scheme_alone_where_the_host_is_an_ipv6_address() {
+        for (redirect, source) in [
+            ("http://[::1]:6587/cb?a=b", "http:"),
+            ("https://[2001:db8::1]/", "https:"),
+            ("http://127.0.0.1:6587/cb", "http://127.0.0.1:6587"),
+            ("https://c.example/cb", "https://c.example"),
+            ("com.example.app:/cb", "com.example.app:"),
+        ] {
+            assert_eq!(form_target(redirect).as_deref(), Some(source), "{redirect}");
+        }
+    }
 
     #[test]
     fn a_redirect_has_no_character_beyond_ascii() {

@@ -159,6 +159,23 @@ async fn h01_a_registration_is_answered_in_full_and_works() {
 }
 
 #[tokio::test]
+async fn a_client_that_changes_its_registration_leaves_an_event() {
+    let site = dcr(json!({})).await;
+    let body =
+        register(&site, r#"{"client_name":"Before","redirect_uris":["https://n.example/cb"]}"#).await.json();
+    let id = body["client_id"].as_str().unwrap();
+    let token = body["registration_access_token"].as_str().unwrap();
+    let changed = json!({"client_id": id, "client_name": "After", "redirect_uris": ["https://m.example/cb"]});
+    let refused = manage(&site, Method::PUT, id, "junk", &changed.to_string()).await;
+    assert_eq!((refused.status.as_u16(), site.events("client.updated")), (401, 0));
+    let answer = manage(&site, Method::PUT, id, token, &changed.to_string()).await;
+    assert_eq!((answer.status.as_u16(), site.events("client.updated")), (200, 1), "{}", answer.text);
+    let heard = site.heard.0.lock().unwrap();
+    let event = heard.iter().find(|event| event.event == "client.updated").unwrap();
+    assert_eq!((event.client.as_deref(), event.ip.as_deref()), (Some(id), Some("192.0.2.7")));
+}
+
+#[tokio::test]
 async fn h02_h08_h09_and_h10_unacceptable_metadata_is_refused_with_its_code() {
     let site = dcr(json!({})).await;
     let ok = r#""redirect_uris":["https://n.example/cb"]"#;
