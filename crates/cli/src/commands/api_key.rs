@@ -17,7 +17,7 @@ use crate::{
     config::Config,
     exit::BadConfig,
     output::{self, errln, outln},
-    wire::auth_store,
+    wire::auth_store::{self, Access},
 };
 
 /// Makes, lists or revokes keys.
@@ -74,7 +74,7 @@ async fn create(name: &str, grant: &KeyGrantArgs, store: &StoreArgs) -> anyhow::
             nearest(name, known()).map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
         return Err(BadConfig(format!("there is no endpoint `{name}`{meant}")).into());
     }
-    let server = auth_store::open_shared(store).await?;
+    let server = auth_store::open_shared(store, Access::Change).await?;
     let made = match server.create_api_key(name, &grant.scopes, &grant.endpoints, grant.life()).await {
         Ok(made) => made,
         Err(ApiKeyError::Store(error)) => {
@@ -106,7 +106,7 @@ fn explain(problem: &ApiKeyError) -> String {
 }
 
 async fn list(most: usize, store: &StoreArgs) -> anyhow::Result<()> {
-    let server = auth_store::open_shared(store).await?;
+    let server = auth_store::open_shared(store, Access::Read).await?;
     let keys = server.api_keys(most).await.context("the keys cannot be listed")?;
     if store.json {
         return output::pretty_json(&serde_json::to_value(&keys)?);
@@ -126,7 +126,7 @@ async fn list(most: usize, store: &StoreArgs) -> anyhow::Result<()> {
 }
 
 async fn revoke(name: &str, store: &StoreArgs) -> anyhow::Result<()> {
-    let server = auth_store::open_shared(store).await?;
+    let server = auth_store::open_shared(store, Access::Change).await?;
     let problem = match server.revoke_api_key(name).await.context("the key was not revoked")? {
         RevokedApiKey::Revoked => {
             match store.json {

@@ -10,7 +10,7 @@ use crate::{
     args::{ClientArgs, ClientCommand, StoreArgs},
     exit::BadConfig,
     output::{self, outln},
-    wire::auth_store,
+    wire::auth_store::{self, Access},
 };
 
 /// Lists clients, or removes one.
@@ -23,7 +23,7 @@ pub async fn run(args: &ClientArgs) -> anyhow::Result<ExitCode> {
 }
 
 async fn list(most: usize, store: &StoreArgs) -> anyhow::Result<()> {
-    let server = auth_store::open_shared(store).await?;
+    let server = auth_store::open_shared(store, Access::Read).await?;
     let clients = server.clients(most).await.context("the clients cannot be listed")?;
     if store.json {
         output::pretty_json(&serde_json::to_value(&clients)?)?;
@@ -37,7 +37,7 @@ async fn list(most: usize, store: &StoreArgs) -> anyhow::Result<()> {
 }
 
 async fn remove(id: &str, store: &StoreArgs) -> anyhow::Result<()> {
-    let server = auth_store::open_shared(store).await?;
+    let server = auth_store::open_shared(store, Access::Change).await?;
     let problem = match server.remove_client(id).await.context("the client was not removed")? {
         RemovedClient::Removed => {
             match store.json {

@@ -10,7 +10,7 @@ use crate::{
     args::{ConsentArgs, ConsentCommand, StoreArgs},
     exit,
     output::{self, errln, outln},
-    wire::auth_store,
+    wire::auth_store::{self, Access},
 };
 
 /// Lists consents, or withdraws one.
@@ -30,7 +30,7 @@ fn cell(text: &str) -> String {
 }
 
 async fn list(user: Option<&str>, most: usize, store: &StoreArgs) -> anyhow::Result<()> {
-    let server = auth_store::open_shared(store).await?;
+    let server = auth_store::open_shared(store, Access::Read).await?;
     let subject = user.map(auth_store::subject);
     let consents =
         server.consents(subject.as_deref(), most).await.context("the consents cannot be listed")?;
@@ -51,7 +51,7 @@ const MOST: usize = 10_000;
 
 /// Withdraws a consent. Without one, tokens that were granted in another way are revoked all the same, and the exit code is 1.
 async fn withdraw(user: &str, client: &str, store: &StoreArgs) -> anyhow::Result<ExitCode> {
-    let server = auth_store::open_shared(store).await?;
+    let server = auth_store::open_shared(store, Access::Change).await?;
     let subject = auth_store::known_subject(&server, user)?;
     let consents = server.consents(Some(&subject), MOST).await.context("the consents cannot be listed")?;
     let is_known = consents.iter().any(|consent| consent.client == client);

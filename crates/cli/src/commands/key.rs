@@ -13,7 +13,7 @@ use crate::{
     args::{KeyAlgorithm, KeyArgs, KeyCommand},
     exit::BadConfig,
     output::{self, outln},
-    wire::auth_store,
+    wire::auth_store::{self, Access},
 };
 
 /// Generates, lists, rotates or retires keys.
@@ -21,7 +21,7 @@ pub async fn run(args: KeyArgs) -> anyhow::Result<ExitCode> {
     match args.command {
         KeyCommand::Generate { algorithm, out } => generate(algorithm, out.as_deref())?,
         KeyCommand::List { config, json } => {
-            let server = open(&config).await?;
+            let server = open(&config, Access::Read).await?;
             let keys = server.keys().snapshot().await.keys().to_vec();
             match json {
                 true => output::pretty_json(&serde_json::to_value(keys)?)?,
@@ -30,7 +30,7 @@ pub async fn run(args: KeyArgs) -> anyhow::Result<ExitCode> {
         }
         KeyCommand::Retire { kid, config, json } => retire(&config, &kid, json).await?,
         KeyCommand::Rotate { config } => {
-            let server = open(&config).await?;
+            let server = open(&config, Access::Change).await?;
             server.rotate_keys().await.map_err(|error| match error {
                 RingError::Pinned => BadConfig(
                     "the signing key comes from the configuration (`auth.local.signKey` or JWT_SIGNING_KEY), so rotate it there: generate one with \
@@ -76,8 +76,8 @@ fn private_file(path: &Path) -> std::io::Result<std::fs::File> {
 }
 
 /// The authorization server of a configuration, without its endpoints.
-async fn open(path: &Path) -> anyhow::Result<AuthorizationServer> {
-    auth_store::open(path, |auth| match (auth.mode, auth.token_storage.kind) {
+async fn open(path: &Path, access: Access) -> anyhow::Result<AuthorizationServer> {
+    auth_store::open(path, access, |auth| match (auth.mode, auth.token_storage.kind) {
         (Mode::Public, _) => Some("authentication is off (`auth.mode: public`): there are no keys"),
         (Mode::Transparent, _) => Some("tokens and keys belong to the identity provider (`auth.mode: transparent`)"),
         (Mode::Orchestrated, StorageKind::Memory) if auth.local.sign_key.is_none() => Some(
@@ -90,7 +90,7 @@ async fn open(path: &Path) -> anyhow::Result<AuthorizationServer> {
 
 /// Retires a key.
 async fn retire(path: &Path, kid: &str, json: bool) -> anyhow::Result<()> {
-    let server = open(path).await?;
+    let server = open(path, Access::Change).await?;
     server.retire_key(kid).await.map_err(|error| match error {
         RingError::Pinned => BadConfig(format!(
             "the key `{kid}` comes from the configuration (`auth.local.signKey` or JWT_SIGNING_KEY): remove it there and restart the servers"

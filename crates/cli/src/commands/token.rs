@@ -14,7 +14,7 @@ use crate::{
     args::{StoreArgs, TokenArgs, TokenCommand, TokenUser},
     exit::{self, BadConfig},
     output::{self, errln, outln},
-    wire::auth_store,
+    wire::auth_store::{self, Access},
 };
 
 /// Prints one token, or revokes one.
@@ -36,7 +36,7 @@ async fn revoke(store: &StoreArgs) -> anyhow::Result<ExitCode> {
     if token.is_empty() {
         return Err(BadConfig("write the token to standard input".to_owned()).into());
     }
-    let server = auth_store::open_shared(store).await?;
+    let server = auth_store::open_shared(store, Access::Change).await?;
     let revoked = server.revoke_token(token).await.context("the token was not revoked")?;
     match (&revoked, store.json) {
         (Some(revoked), true) => {

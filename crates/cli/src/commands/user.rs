@@ -20,7 +20,7 @@ use crate::{
     args::{StoreArgs, UserArgs, UserCommand},
     exit::BadConfig,
     output::{self, errln, outln},
-    wire::auth_store,
+    wire::auth_store::{self, Access},
 };
 
 /// Shortest password, in characters (NIST SP 800-63B §5.1.1.2).
@@ -38,7 +38,7 @@ pub async fn run(args: &UserArgs) -> anyhow::Result<ExitCode> {
 }
 
 async fn enrol(name: &str, path: &Path, minutes: u64) -> anyhow::Result<ExitCode> {
-    let server = auth_store::open(path, |auth| match (auth.mode, auth.token_storage.kind) {
+    let server = auth_store::open(path, Access::Change, |auth| match (auth.mode, auth.token_storage.kind) {
         (Mode::Orchestrated, StorageKind::Memory) => Some(
             "the running server keeps links in its memory (`auth.tokenStorage.type: memory`), which this command cannot reach; use `redis` or `sqlite`",
         ),
@@ -58,7 +58,7 @@ async fn enrol(name: &str, path: &Path, minutes: u64) -> anyhow::Result<ExitCode
 }
 
 async fn sign_out(name: &str, store: &StoreArgs) -> anyhow::Result<ExitCode> {
-    let server = auth_store::open_shared(store).await?;
+    let server = auth_store::open_shared(store, Access::Change).await?;
     let subject = auth_store::known_subject(&server, name)?;
     server.revoke_user(&subject).await.context("the user was not signed out")?;
     match store.json {

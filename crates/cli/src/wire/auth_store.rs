@@ -1,12 +1,14 @@
 //! The authorization server of a configuration without its endpoints, for commands that work on its store.
 
-use std::{net::SocketAddr, path::Path, sync::Arc};
+use std::{net::SocketAddr, path::Path, sync::Arc, time::Duration};
 
+use gatewright::AuditConfig;
 use gatewright_auth::{
-    AuthConfig, AuthorizationServer,
+    AuditEvent, AuditSink, AuthConfig, AuthorizationServer, LogAudit,
     config::{Mode, StorageKind},
 };
 use gatewright_core::Endpoints;
+use gatewright_operator::audit::{AuditError, AuditFile};
 
 use super::guard;
 use crate::{
@@ -16,18 +18,70 @@ use crate::{
     output::errln,
 };
 
-/// Opens the store of the configuration at `path`. `reject` returns the reason why a command cannot work on a configuration.
+/// Access of a command to the store.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Access {
+    /// Only reads; leaves no audit event.
+    Read,
+    /// Changes something, which the audit file records.
+    Change,
+}
+
+/// Writes audit events to a file beside the audit file of the servers, and to the log of the command.
+struct CommandAudit(AuditFile);
+
+/// End of the name of that file. A server holds its own as long as it runs.
+const OF_COMMANDS: &str = ".commands";
+/// Pause before the file is tried again while another command holds it, and how often it is.
+const PAUSE: Duration = Duration::from_millis(100);
+const TRIES: usize = 50;
+
+impl CommandAudit {
+    /// Opens the audit file; `None` without one.
+    ///
+    /// # Errors
+    /// The file cannot be used.
+    async fn open(config: &AuditConfig) -> Result<Option<Arc<dyn AuditSink>>, BadConfig> {
+        let Some(path) = &config.file else { return Ok(None) };
+        let mut path = path.as_os_str().to_owned();
+        path.push(OF_COMMANDS);
+        let mut tries = 1;
+        loop {
+            match AuditFile::open(path.as_ref()) {
+                Ok(file) => return Ok(Some(Arc::new(Self(file.sync_each(config.sync))))),
+                Err(AuditError::Locked(_)) if tries < TRIES => tokio::time::sleep(PAUSE).await,
+                Err(error) => return Err(BadConfig(format!("nothing was changed: `audit.file`: {error}"))),
+            }
+            tries += 1;
+        }
+    }
+}
+
+impl AuditSink for CommandAudit {
+    fn record(&self, event: &AuditEvent) {
+        self.0.append(event);
+        LogAudit.record(event);
+    }
+}
+
+/// Opens the store of the configuration at `path`, and before it the audit file if the command changes something. `reject` returns the reason why
+/// a command cannot work on a configuration.
 ///
 /// # Errors
-/// The configuration cannot be used or is rejected, or the store does not answer.
+/// The configuration or its audit file cannot be used, the configuration is rejected, or the store does not answer.
 pub async fn open(
     path: &Path,
+    access: Access,
     reject: impl Fn(&AuthConfig) -> Option<&'static str>,
 ) -> anyhow::Result<AuthorizationServer> {
     let config = Config::of(&ConfigArgs { config: Some(path.to_owned()), mcp_config: None })?;
     if let Some(problem) = reject(&config.auth) {
         return Err(BadConfig(problem.to_owned()).into());
     }
+    let audit = match access {
+        Access::Read => None,
+        Access::Change => CommandAudit::open(&config.audit).await?,
+    };
     if config.auth.token_storage.kind == StorageKind::Sqlite
         && let Some(store) = config.auth.token_storage.config.path.as_deref().map(Path::new)
         && !store.exists()
@@ -38,18 +92,17 @@ pub async fn open(
             at.display()
         );
     }
-    // The running server writes its audit file; this command reports to its own log.
     let address = SocketAddr::new(config.http.host, config.http.port);
     let endpoints = Arc::new(Endpoints::new(&config.endpoints));
-    config.guard(None).authorization_server(address, endpoints, None).await.map_err(guard::explain)
+    config.guard(None).authorization_server(address, endpoints, audit).await.map_err(guard::explain)
 }
 
 /// Opens a store that running servers share, for commands on their tokens, users and clients.
 ///
 /// # Errors
-/// The configuration cannot be used or has no shared store, or the store does not answer.
-pub async fn open_shared(store: &StoreArgs) -> anyhow::Result<AuthorizationServer> {
-    open(&store.config, |auth| match (auth.mode, auth.token_storage.kind) {
+/// The configuration or its audit file cannot be used, there is no shared store, or the store does not answer.
+pub async fn open_shared(store: &StoreArgs, access: Access) -> anyhow::Result<AuthorizationServer> {
+    open(&store.config, access, |auth| match (auth.mode, auth.token_storage.kind) {
         (Mode::Orchestrated, StorageKind::Memory) => Some(
             "the running server keeps this in its memory (`auth.tokenStorage.type: memory`), which this command cannot reach; use `redis` or \
              `sqlite`",

@@ -238,6 +238,80 @@ async fn a_key_of_a_machine_works_until_it_is_revoked_and_is_printed_once() {
     assert!(code == 2 && told.as_str().unwrap().contains("no key"), "{told}");
 }
 
+#[tokio::test]
+async fn changes_by_commands_are_in_a_file_beside_the_audit_of_the_running_server() {
+    let place = Place::start();
+    let gate = place.site.gate();
+    let file = place.folder.path().join("audit.jsonl.commands");
+    let headers = [("content-type", "application/json")];
+    let body = json!({"redirect_uris": ["https://c.example/cb"], "token_endpoint_auth_method": "none"});
+    let registered = gate.send(Method::POST, "/oauth/register", &headers, body.to_string()).await.json();
+    let id = registered["client_id"].as_str().unwrap();
+    let tokens = gate.log_in("crm:read").await;
+    let kid = place.run(&["key", "list"]).1[0]["kid"].as_str().unwrap().to_owned();
+    let ada = Some("user:ada");
+    let mut all: Value = serde_json::from_str(&std::fs::read_to_string(place.file()).unwrap()).unwrap();
+    all["auth"]["local"]["passkeys"] = json!({"enabled": true});
+    // Passkeys need a name in the address.
+    all["http"]["publicUrl"] = json!(place.site.base.replace("127.0.0.1", "localhost"));
+    let with_passkeys = place.folder.path().join("passkeys.json").display().to_string();
+    std::fs::write(&with_passkeys, all.to_string()).unwrap();
+    let plain = place.file();
+    let commands: [(&[&str], &str, &str, Option<&str>); 9] = [
+        (&["api-key", "create", "ci"], "", "api_key.created", Some("key:ci")),
+        (&["api-key", "revoke", "ci"], "", "api_key.revoked", Some("key:ci")),
+        (&["token", "revoke"], tokens["access_token"].as_str().unwrap(), "token.revoked", ada),
+        (&["consent", "withdraw", "ada", "app"], "", "consent.withdrawn", ada),
+        (&["user", "sign-out", "ada"], "", "admin.user_revoked", ada),
+        (&["client", "remove", id], "", "client.deleted", None),
+        (&["user", "enrol", "ada"], "", "passkey.invited", ada),
+        (&["key", "rotate"], "", "keys.rotated", None),
+        (&["key", "retire", &kid], "", "keys.retired", None),
+    ];
+    let lines = || {
+        let text = std::fs::read_to_string(&file).unwrap_or_default();
+        text.lines().map(|line| serde_json::from_str::<Value>(line).unwrap()).collect::<Vec<_>>()
+    };
+    for (command, input, event, actor) in commands {
+        let before = lines().len();
+        let config = if event.starts_with("passkey") { &with_passkeys } else { &plain };
+        let output = feed(&[command, &["--config", config]].concat(), input);
+        assert_eq!(output.status.code(), Some(0), "{command:?}: {output:?}");
+        let lines = lines();
+        assert_eq!(lines.len(), before + 1, "{command:?}");
+        let line = &lines[before];
+        assert_eq!((line["event"].as_str(), line["actor"].as_str()), (Some(event), actor), "{command:?}");
+        assert!(line["at_ms"].is_u64() && line["chain"].is_string(), "{line}");
+    }
+    let audit = Command::new(gatewright()).args(["audit", "verify"]).arg(&file).output().unwrap();
+    assert_eq!(audit.status.code(), Some(0), "{audit:?}");
+    assert_eq!(mode(&file), 0o600);
+}
+
+#[tokio::test]
+async fn a_command_that_cannot_write_the_audit_file_changes_nothing() {
+    let place = Place::start();
+    assert_eq!(place.run(&["api-key", "create", "ci", "--scope", "crm:read"]).0, 0);
+    let mut all: Value = serde_json::from_str(&std::fs::read_to_string(place.file()).unwrap()).unwrap();
+    let foreign = place.folder.path().join("notes.txt");
+    std::fs::write(place.folder.path().join("notes.txt.commands"), "dear diary\n").unwrap();
+    for (file, reason) in
+        [(place.folder.path().join("none/audit.jsonl"), "No such file"), (foreign, "not an audit file")]
+    {
+        all["audit"] = json!({"file": file});
+        std::fs::write(place.file(), all.to_string()).unwrap();
+        for command in [["api-key", "create", "other"], ["api-key", "revoke", "ci"]] {
+            let (code, told) = place.run(&command);
+            let told = told.as_str().unwrap();
+            assert!(code == 2 && told.contains("`audit.file`") && told.contains(reason), "{told}");
+            assert!(told.contains("nothing was changed"), "{told}");
+        }
+        let (code, listed) = place.run(&["api-key", "list"]);
+        let names: Vec<_> = listed.as_array().unwrap().iter().map(|key| key["name"].clone()).collect();
+        assert_eq!((code, names), (0, vec![json!("ci")]), "a list needs no audit");
+    }
+}
+
 #[test]
 fn commands_that_need_a_shared_store_say_so() {
     let folder = tempfile::tempdir().unwrap();
