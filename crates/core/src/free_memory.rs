@@ -6,7 +6,7 @@
 use std::{
     fs,
     path::{Path, PathBuf},
-    sync::{LazyLock, Mutex, MutexGuard, PoisonError},
+    sync::{LazyLock, Mutex, MutexGuard, OnceLock, PoisonError},
     time::{Duration, Instant},
 };
 
@@ -24,6 +24,11 @@ const MACHINE_RESERVE: u64 = 32;
 /// Bytes of it, at most.
 const MOST_MACHINE_RESERVE: u64 = 128 << 20;
 
+/// Of what a container or the machine has, data leaves one part of so many to runs of scripts.
+const RUNS_RESERVE: u64 = 16;
+/// Bytes of it, at most.
+const MOST_RUNS_RESERVE: u64 = 32 << 20;
+
 static OF_SYSTEM: LazyLock<FreeMemory> = LazyLock::new(|| FreeMemory::new(Path::new("/")));
 
 /// Memory that the kernel says this process can still take, in bytes: the limit of each control group around it (`memory.max`, or
@@ -34,6 +39,8 @@ pub struct FreeMemory {
     meminfo: PathBuf,
     /// The control groups around the process that have a limit, and those that may get one.
     groups: Vec<ControlGroup>,
+    /// Bytes that data leaves to runs of scripts.
+    of_runs: OnceLock<u64>,
     state: Mutex<State>,
 }
 
@@ -71,12 +78,24 @@ impl FreeMemory {
     }
 
     pub(crate) fn new(root: &Path) -> Self {
-        Self { meminfo: root.join("proc/meminfo"), groups: control_groups(root), state: Mutex::default() }
+        Self {
+            meminfo: root.join("proc/meminfo"),
+            groups: control_groups(root),
+            of_runs: OnceLock::new(),
+            state: Mutex::default(),
+        }
     }
 
     /// Bytes that may be taken now; `u64::MAX` where the kernel does not say.
     pub fn left(&self) -> u64 {
         self.now().0
+    }
+
+    /// Bytes that data may take now: some of what is left stays free for runs of scripts, which need a little each, so that the data of one caller keeps nobody's
+    /// script from starting.
+    pub(crate) fn left_for_data(&self) -> u64 {
+        let reserve = || (self.total().unwrap_or(u64::MAX) / RUNS_RESERVE).min(MOST_RUNS_RESERVE);
+        self.left().saturating_sub(*self.of_runs.get_or_init(reserve))
     }
 
     /// Takes `bytes` if they are left. They count as taken for half a second to a second, whatever the kernel says.
@@ -283,6 +302,14 @@ mod tests {
             ("sys/fs/cgroup/memory/memory.limit_in_bytes", "9223372036854771712"),
         ];
         assert_eq!(read(&unlimited), read(&[MACHINE]));
+    }
+
+    #[test]
+    fn data_leaves_a_part_of_the_memory_to_runs_of_scripts() {
+        let root = root(&[("proc/meminfo", "MemTotal: 393216 kB\nMemAvailable: 102400 kB\n")]);
+        let memory = FreeMemory::new(root.path());
+        // Of 384 MiB, 12 stay free, and 24 are for scripts.
+        assert_eq!((memory.left() / MIB, memory.left_for_data() / MIB), (88, 64));
     }
 
     #[test]

@@ -149,7 +149,7 @@ impl Memory {
 
     /// Units that are left.
     fn left(self) -> usize {
-        usize::try_from(self.of.left() / self.unit).unwrap_or(usize::MAX)
+        usize::try_from(self.of.left_for_data() / self.unit).unwrap_or(usize::MAX)
     }
 }
 
