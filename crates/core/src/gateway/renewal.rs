@@ -63,8 +63,8 @@ async fn renew(core: &GatewayCore, topic: &Topic) {
                 None => others_have_it,
             };
         if subscriptions.settle(topic, item.filter(|_| agreed), is_over) {
-            if is_lost {
-                subscriptions.is_elsewhere(topic);
+            if is_lost && subscriptions.note_elsewhere(topic) {
+                // Their listeners hear of it.
                 registry.announce(Change::Resources);
             }
             return;

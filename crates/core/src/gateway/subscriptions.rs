@@ -151,16 +151,15 @@ impl SubscriptionTable {
         }
         followed.is_renewing = false;
         if let Some(item) = item {
-            followed.item = item;
+            (followed.item, followed.is_elsewhere) = (item, false);
         }
         true
     }
 
-    /// Notes that the resource is to be followed anew: its app has it for other audiences, or another app has it.
-    pub(super) fn is_elsewhere(&self, topic: &Topic) {
-        if let Some(followed) = self.lock().get_mut(topic) {
-            followed.is_elsewhere = true;
-        }
+    /// Notes that the resource is to be followed anew: its app has it for other audiences, or another app has it. Returns `true` the first time.
+    pub(super) fn note_elsewhere(&self, topic: &Topic) -> bool {
+        let mut table = self.lock();
+        table.get_mut(topic).is_some_and(|followed| !std::mem::replace(&mut followed.is_elsewhere, true))
     }
 
     /// Counts one listener less; gives the resource when it was the last.
