@@ -41,7 +41,8 @@ pub(crate) fn collect() {
 }
 
 /// Gives freed memory back at once, unless `MIMALLOC_PURGE_DELAY` says otherwise. By default mimalloc keeps it for a second at least, and for as long as nothing
-/// else is allocated; what the system says is free, which decides on new work, would be too little by what the largest requests took.
+/// else is allocated; what the system says is free, which decides on new work, would be too little by what the largest requests took. The C library does the same with
+/// large blocks from now on.
 pub(crate) fn set_up() {
     if std::env::var_os("MIMALLOC_PURGE_DELAY").is_none() {
         // SAFETY: the function takes two numbers, may be called at any time, and ignores options that it does not know.

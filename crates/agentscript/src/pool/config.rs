@@ -112,7 +112,8 @@ impl PoolConfig {
     }
 
     /// Asked before each run begins, and before one is tried again, whether there is memory for so many runs: a run for which there is none is refused
-    /// ([`WorkerError::NoMemory`](crate::WorkerError::NoMemory)). A caller that has runs under way leaves memory for those of others: one run, or two beside its third.
+    /// ([`WorkerError::NoMemory`](crate::WorkerError::NoMemory)). A caller leaves memory for a run of others for each that it has
+    /// under way, two at most.
     /// Default: there is.
     #[must_use]
     pub fn has_memory(mut self, has_memory: fn(u64) -> bool) -> Self {

@@ -54,7 +54,7 @@ struct FollowedResource {
     is_followed: bool,
     /// The app that took the place of the one that agreed is being asked.
     is_renewing: bool,
-    /// That app has it for other audiences, or another app has it: each listener has to follow it anew.
+    /// Its app has it for other audiences, or another app has it: each listener has to follow it anew.
     is_elsewhere: bool,
     /// The URI by which the first listener asked for it.
     public: String,

@@ -203,6 +203,6 @@ async fn a_stream_follows_what_it_asked_for_once_an_app_offers_it() {
     let mut stream = client.peer().listen(wanted).await.unwrap();
     gateway.registry().set(vec![listed]);
     stream.next().await.unwrap().expect("the lists have changed");
-    tokio::time::sleep(Duration::from_secs(2)).await;
+    tokio::time::advance(Duration::from_secs(2)).await;
     until(|| app.follows.lock().unwrap().get("slow://1") == Some(&true)).await;
 }

@@ -25,7 +25,7 @@ fn jobs() -> Option<&'static mpsc::Sender<Job>> {
     .as_ref()
 }
 
-/// Where memory runs out, the kernel ends the child, or what it starts, and not this process, on which all others depend. Nothing depends on it
+/// Has the kernel end the child, or what it starts, where memory runs out, and not this process, on which all others depend. Nothing depends on it
 /// (`proc_pid_oom_score_adj(5)`; whoever runs the gateway may have set more).
 fn end_before_us(child: &Child) {
     const MORE_THAN_US: &str = "500";
