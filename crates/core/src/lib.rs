@@ -133,7 +133,7 @@ pub use registry::{
 pub use reshape::{Contradiction, contradictions};
 pub use schema::{BrokenRule, InputProblem, InputSchema, LeftOut, SchemaMode, pattern_instructions};
 pub use secret::Secret;
-pub use share::{Claimant, NoShare, Portion, Share, Shares};
+pub use share::{Claimant, NoShare, Portion, Share, Shares, in_turns};
 pub use sign_in::{SIGN_IN_QUESTION, URL_ELICITATION_REQUIRED, ask_to_sign_in, sign_in_error};
 pub use state_home::{PassedOn, StateHome};
 pub use tool::{ReadOutput, ReadSchemas, ToolEntry};

@@ -4,7 +4,7 @@
 //! gets. A caller is a subject and a network; of an IPv6 address, the networks around it have shares of their own.
 
 use std::{
-    collections::HashMap,
+    collections::{BTreeMap, HashMap, VecDeque},
     net::IpAddr,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
@@ -114,6 +114,23 @@ impl Portion {
     pub fn allows(self, own: usize, times: usize, amount: usize, free: usize) -> bool {
         own == 0 || own.saturating_add(amount) <= self.of(times, free)
     }
+}
+
+/// Items of different claimants, one of each in turn. Those of one stay in their order. Claimants without parties are one.
+pub fn in_turns<'c, T>(items: impl IntoIterator<Item = (&'c Claimant, T)>) -> Vec<T> {
+    let mut lines: BTreeMap<String, VecDeque<T>> = BTreeMap::new();
+    for (claimant, item) in items {
+        let name = claimant.parties().next().map(|(name, _)| name).unwrap_or_default();
+        lines.entry(name).or_default().push_back(item);
+    }
+    let mut turns = Vec::new();
+    while !lines.is_empty() {
+        lines.retain(|_, line| {
+            turns.extend(line.pop_front());
+            !line.is_empty()
+        });
+    }
+    turns
 }
 
 /// Why something was not taken.
@@ -366,6 +383,13 @@ mod tests {
                 assert!(shares.lock().by.is_empty() && shares.taken() == 0, "{portion:?}");
             }
         }
+    }
+
+    #[test]
+    fn items_of_each_claimant_come_in_turn() {
+        let all = [subject(1), subject(1), at("192.0.2.1"), subject(1), subject(2), Claimant::default()];
+        let turns = in_turns(all.iter().zip(0..));
+        assert_eq!(turns, [5, 2, 0, 4, 1, 3]);
     }
 
     #[test]

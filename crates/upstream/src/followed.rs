@@ -9,7 +9,7 @@ use std::{
     time::Duration,
 };
 
-use gatewright_core::{Claimant, NoShare, Portion, Share, Shares};
+use gatewright_core::{Claimant, NoShare, Portion, Share, Shares, in_turns};
 use rmcp::ErrorData;
 use tokio::sync::Notify;
 
@@ -97,8 +97,10 @@ impl FollowedResources {
         self.lock().followed.is_empty()
     }
 
+    /// Those of each caller in turn: one with many keeps nobody waiting.
     pub(crate) fn uris(&self) -> Vec<String> {
-        self.lock().followed.keys().cloned().collect()
+        let table = self.lock();
+        in_turns(table.followed.iter().map(|(uri, share)| (share.claimant(), uri.clone())))
     }
 
     /// Notes that the server says `uri` has changed.
@@ -159,6 +161,20 @@ mod tests {
         let told = told.into_inner().unwrap();
         let each: BTreeSet<&String> = told.iter().collect();
         assert!(each.len() == 100 && told.len() <= 1_000, "{} of {}", each.len(), told.len());
+    }
+
+    #[test]
+    fn resources_are_followed_again_for_each_caller_in_turn() {
+        let resources = FollowedResources::new(FollowedRoom::default());
+        for n in 0..100 {
+            let who = if n == 99 { "bob" } else { "ada" };
+            let uri = format!("x://{n:02}");
+            let share = resources.reserve(&uri, subject(who)).unwrap();
+            resources.insert(uri, share);
+        }
+        let uris = resources.uris();
+        assert_eq!(uris.len(), 100);
+        assert!(uris[..2].contains(&"x://99".to_owned()), "{:?}", &uris[..2]);
     }
 
     #[test]

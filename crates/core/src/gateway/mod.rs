@@ -9,6 +9,7 @@ mod challenge;
 mod changes;
 mod client;
 mod content;
+mod followed;
 mod handler;
 mod lists;
 mod log_levels;
@@ -30,7 +31,6 @@ use rmcp::{
     model::{Implementation, ServerCapabilities},
     service::RequestContext,
 };
-use tokio::sync::Semaphore;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 use crate::{
@@ -72,8 +72,8 @@ struct GatewayCore {
     plugins: Vec<Arc<dyn Plugin>>,
     subscriptions: Arc<SubscriptionTable>,
     log_levels: LogLevels,
-    /// The turn of a stream to look up what nobody offered.
-    looking: Semaphore,
+    /// Turns to look where followed resources are offered.
+    looking: followed::Looking,
     stop: CancellationToken,
 }
 
@@ -125,7 +125,7 @@ impl Gateway {
                 config,
                 subscriptions: Arc::default(),
                 log_levels: LogLevels::default(),
-                looking: Semaphore::new(1),
+                looking: followed::Looking::default(),
                 registry,
                 invoker,
                 plugins,

@@ -5,7 +5,7 @@ use std::sync::{Arc, atomic::Ordering};
 use futures::{StreamExt as _, stream};
 
 use super::{GatewayCore, subscriptions::Topic};
-use crate::{Audience, Change, Permitted, access::SubscribedItem};
+use crate::{Permitted, access::SubscribedItem};
 
 /// Resources for which one app is asked at the same time.
 const ASKED_AT_ONCE: usize = 8;
@@ -44,7 +44,6 @@ async fn renew(core: &GatewayCore, topic: &Topic) {
     while let Some((caller, uri)) = subscriptions.asked(topic) {
         let seen = registry.operator_snapshot();
         let items = registry.view(&caller).subscription(&uri).unwrap_or_default();
-        let others_have_it = !items.is_empty();
         let item = items.into_iter().find(|item| Topic::of(item) == *topic);
         let agreed = match &item {
             Some(item) => item.subscribe().await.is_ok(),
@@ -54,19 +53,7 @@ async fn renew(core: &GatewayCore, topic: &Topic) {
             Some(item) => registry.offers(item.app()),
             None => Arc::ptr_eq(&seen, &registry.operator_snapshot()),
         };
-        // An app whose connections belong to callers now, or to others, has it for each of them. Another app may have what one had that was taken out.
-        let is_for_others = |own: Audience| !topic.is_for(&own);
-        let is_lost = item.is_none()
-            && match seen.app(topic.app()).map(|entry| entry.app.per_caller()) {
-                Some(Some(own)) => is_for_others(own.audience(&caller)),
-                Some(None) => is_for_others(Audience::Everyone),
-                None => others_have_it,
-            };
         if subscriptions.settle(topic, item.filter(|_| agreed), is_over) {
-            if is_lost && subscriptions.note_elsewhere(topic) {
-                // Their listeners hear of it.
-                registry.announce(Change::Resources);
-            }
             return;
         }
     }

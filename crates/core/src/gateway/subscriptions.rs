@@ -14,7 +14,10 @@ use futures::{StreamExt as _, stream};
 use rmcp::ErrorData;
 use tokio::runtime::Handle;
 
-use crate::{Audience, Caller, Permitted, Registry, ResourceUpdate, access::SubscribedItem};
+use crate::{
+    Audience, Caller, Claimant, Permitted, Registry, ResourceUpdate, access::SubscribedItem,
+    content::check_length, in_turns,
+};
 
 /// A resource of one app as one audience sees it. The app is asked to follow it once.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -28,16 +31,6 @@ pub(super) struct Topic {
 impl Topic {
     fn key(&self) -> (Arc<str>, Arc<str>) {
         (self.app.clone(), self.uri.as_str().into())
-    }
-
-    /// Id of the app.
-    pub(super) fn app(&self) -> &str {
-        &self.app
-    }
-
-    /// Returns `true` if it is how `audience` sees the resource.
-    pub(super) fn is_for(&self, audience: &Audience) -> bool {
-        self.audience == *audience
     }
 
     pub(super) fn of(item: &Permitted<SubscribedItem>) -> Self {
@@ -54,8 +47,6 @@ struct FollowedResource {
     is_followed: bool,
     /// The app that took the place of the one that agreed is being asked.
     is_renewing: bool,
-    /// Its app has it for other audiences, or another app has it: each listener has to follow it anew.
-    is_elsewhere: bool,
     /// The URI by which the first listener asked for it.
     public: String,
 }
@@ -95,7 +86,6 @@ impl SubscriptionTable {
             item: item.clone(),
             is_followed: false,
             is_renewing: false,
-            is_elsewhere: false,
             public: public.to_owned(),
         };
         let mut table = self.lock();
@@ -118,16 +108,17 @@ impl SubscriptionTable {
         true
     }
 
-    /// The resources whose apps were replaced since they agreed, those of each app together. Each is to be [settled](Self::settle).
+    /// The resources whose apps were replaced since they agreed, those of each app together, of each caller in turn. Each is to be [settled](Self::settle).
     pub(super) fn moved(&self, registry: &Registry) -> impl Iterator<Item = Vec<Topic>> + use<> {
-        let mut moved: HashMap<Arc<str>, Vec<Topic>> = HashMap::new();
+        let mut moved: HashMap<Arc<str>, Vec<(Claimant, Topic)>> = HashMap::new();
         for (topic, followed) in &mut *self.lock() {
             if followed.is_followed && !followed.is_renewing && !registry.offers(followed.item.app()) {
                 followed.is_renewing = true;
-                moved.entry(topic.app.clone()).or_default().push(topic.clone());
+                let claimant = followed.item.caller().claimant();
+                moved.entry(topic.app.clone()).or_default().push((claimant, topic.clone()));
             }
         }
-        moved.into_values()
+        moved.into_values().map(|all| in_turns(all.iter().map(|(claimant, topic)| (claimant, topic.clone()))))
     }
 
     /// The caller and the URI of the first listener of a resource, if it is still followed.
@@ -151,15 +142,9 @@ impl SubscriptionTable {
         }
         followed.is_renewing = false;
         if let Some(item) = item {
-            (followed.item, followed.is_elsewhere) = (item, false);
+            followed.item = item;
         }
         true
-    }
-
-    /// Notes that the resource is to be followed anew: its app has it for other audiences, or another app has it. Returns `true` the first time.
-    pub(super) fn note_elsewhere(&self, topic: &Topic) -> bool {
-        let mut table = self.lock();
-        table.get_mut(topic).is_some_and(|followed| !std::mem::replace(&mut followed.is_elsewhere, true))
     }
 
     /// Counts one listener less; gives the resource when it was the last.
@@ -242,9 +227,23 @@ pub(super) struct Followed {
     /// The same URIs, by app and the app's own URI.
     asked: HashMap<(Arc<str>, Arc<str>), Vec<String>>,
     bytes: usize,
+    /// Those that are not followed yet.
+    waiting: HashSet<String>,
+}
+
+/// A URI that a listener asked for, and where it is followed, if it is.
+#[derive(Debug)]
+pub(super) struct Asked {
+    pub(super) uri: String,
+    pub(super) at: Option<Topic>,
 }
 
 impl Followed {
+    /// What one stream asks for, to be followed once it is offered.
+    pub(super) fn waiting_for(uris: &[&str]) -> Self {
+        Self { waiting: uris.iter().map(|uri| (*uri).to_owned()).collect(), ..Self::default() }
+    }
+
     /// Checks that there is room for `uri` besides those that are followed. One that is followed already takes no more room.
     pub(super) fn check_room(&self, uri: &str) -> Result<(), ErrorData> {
         match self.follows.contains_key(uri) {
@@ -275,12 +274,26 @@ impl Followed {
         Some(follow)
     }
 
-    /// The URIs of resources that have to be followed anew.
-    pub(super) fn elsewhere(&self, table: &SubscriptionTable) -> Vec<String> {
-        let table = table.lock();
-        let is_elsewhere = |follow: &Follow| table.get(&follow.topic).is_some_and(|one| one.is_elsewhere);
-        let moved = self.follows.iter().filter(|(_, follow)| is_elsewhere(follow));
-        moved.map(|(uri, _)| uri.clone()).collect()
+    /// What was asked for, and where it is followed.
+    pub(super) fn asked(&self) -> Vec<Asked> {
+        let waiting = self.waiting.iter().map(|uri| Asked { uri: uri.clone(), at: None });
+        let follows = self.follows.iter();
+        follows
+            .map(|(uri, follow)| Asked { uri: uri.clone(), at: Some(follow.topic.clone()) })
+            .chain(waiting)
+            .collect()
+    }
+
+    /// Returns `true` if some are not followed yet.
+    pub(super) fn waits(&self) -> bool {
+        !self.waiting.is_empty()
+    }
+
+    /// Notes where `uri` is followed now, if it is still asked for.
+    pub(super) fn follow(&mut self, uri: String, follow: Follow) {
+        if self.follows.contains_key(&uri) || self.waiting.remove(&uri) {
+            self.insert(uri, follow);
+        }
     }
 
     /// The URIs by which the resource of `update` was asked for; without one, all of them.
@@ -297,12 +310,12 @@ impl Followed {
 /// Returns each of the URIs that a client asks for in one request once, in their order.
 ///
 /// # Errors
-/// They are more than one stream may follow.
+/// They are more than one stream may follow, or one is too long.
 pub(super) fn wanted(uris: &[String]) -> Result<Vec<&str>, ErrorData> {
-    let mut known = HashSet::new();
-    let mut bytes = 0;
+    let (mut known, mut bytes) = (HashSet::new(), 0);
     let mut wanted = Vec::new();
     for uri in uris.iter().map(String::as_str).filter(|uri| known.insert(*uri)) {
+        check_length(uri)?;
         bytes += uri.len();
         wanted.push(uri);
         check_sums(wanted.len(), bytes)?;

@@ -85,8 +85,6 @@ pub struct Registry {
     updates: broadcast::Sender<ResourceUpdate>,
     /// Told of each new snapshot.
     rebuilt: watch::Sender<()>,
-    /// Times that an app came up, or took the place of another one.
-    arrivals: AtomicU64,
     tools_version: AtomicU64,
     current_rights: CurrentRights,
     stop: CancellationToken,
@@ -113,7 +111,6 @@ impl Registry {
             changes: broadcast::channel(256).0,
             updates: broadcast::channel(256).0,
             rebuilt: watch::channel(()).0,
-            arrivals: AtomicU64::new(0),
             tools_version: AtomicU64::new(0),
             current_rights: CurrentRights::default(),
             stop: CancellationToken::new(),
@@ -194,11 +191,6 @@ impl Registry {
     /// [`Registry::view`].
     pub fn operator_snapshot(&self) -> Arc<Snapshot> {
         self.snapshot.load_full()
-    }
-
-    /// Times that an app came up, or took the place of another one. It grows before those who listen hear of a change.
-    pub(crate) fn arrivals(&self) -> u64 {
-        self.arrivals.load(Ordering::SeqCst)
     }
 
     /// Returns `true` if `app` is one of those that are offered: it was not replaced or taken out.
@@ -460,13 +452,6 @@ impl Registry {
         new.catalogs = catalogs.into_iter().map(|(entry, catalog)| (entry.id.clone(), catalog)).collect();
         new.personal = apps.iter().filter(|app| app.app.per_caller().is_some()).cloned().collect();
         let differs = new.differs(&old);
-        let stayed = |entry: &AppEntry| {
-            old.was_up(&entry.id)
-                && old.app(&entry.id).is_some_and(|before| Arc::ptr_eq(&before.app, &entry.app))
-        };
-        if new.apps.iter().any(|entry| new.was_up(&entry.id) && !stayed(entry)) {
-            self.arrivals.fetch_add(1, Ordering::SeqCst);
-        }
         self.snapshot.store(Arc::new(new));
         self.personal.keep(apps);
         self.tell(differs, &Audience::Everyone);

@@ -6,7 +6,7 @@ use std::{
     collections::{HashMap, HashSet},
     sync::{
         Arc, Mutex,
-        atomic::{AtomicUsize, Ordering},
+        atomic::{AtomicBool, AtomicUsize, Ordering},
     },
     time::Duration,
 };
@@ -17,10 +17,12 @@ use gatewright_core::{
     rmcp::{
         ErrorData, RoleClient, RoleServer, ServerHandler, ServiceExt as _,
         model::{
-            ProtocolVersion, ServerConfig, SubscribeRequestParams, SubscriptionFilter,
-            UnsubscribeRequestParams,
+            ListResourceTemplatesResult, PaginatedRequestParams, ProtocolVersion, ServerConfig,
+            SubscribeRequestParams, SubscriptionFilter, UnsubscribeRequestParams,
         },
-        service::{ClientLifecycleMode, ClientServiceExt as _, RequestContext, RunningService},
+        service::{
+            ClientLifecycleMode, ClientServiceExt as _, Peer, RequestContext, RunningService, Subscription,
+        },
     },
 };
 use serde_json::json;
@@ -39,20 +41,32 @@ struct Slow {
     /// Each resource, and `true` if it is followed.
     follows: Arc<Mutex<HashMap<String, bool>>>,
     go: Arc<Semaphore>,
+    /// It lists no resources.
+    hides: Arc<AtomicBool>,
+    /// Those who asked for its resources.
+    peers: Arc<Mutex<Vec<Peer<RoleServer>>>>,
 }
 
 impl ServerHandler for Slow {
     fn get_info(&self) -> ServerConfig {
         let mut info = ServerConfig::default();
-        info.capabilities = made(json!({"resources": {"subscribe": true}}));
+        info.capabilities = made(json!({"resources": {"subscribe": true, "listChanged": true}}));
         info
     }
 
     lists! {
         list_resources -> ListResourcesResult {"resources": []}
-        list_resource_templates -> ListResourceTemplatesResult {"resourceTemplates": [
-            {"uriTemplate": "slow://{number}", "name": "slow"},
-        ]}
+    }
+
+    async fn list_resource_templates(
+        &self,
+        _: Option<PaginatedRequestParams>,
+        context: RequestContext<RoleServer>,
+    ) -> Result<ListResourceTemplatesResult, ErrorData> {
+        self.peers.lock().unwrap().push(context.peer);
+        let template = json!({"uriTemplate": "slow://{number}", "name": "slow"});
+        let listed = if self.hides.load(Ordering::SeqCst) { json!([]) } else { json!([template]) };
+        Ok(made(json!({"resourceTemplates": listed})))
     }
 
     async fn subscribe(
@@ -87,6 +101,8 @@ impl Slow {
             told: Arc::default(),
             follows: Arc::default(),
             go: Arc::new(Semaphore::new(0)),
+            hides: Arc::default(),
+            peers: Arc::default(),
         }
     }
 
@@ -102,6 +118,12 @@ impl Slow {
     async fn listed(&self) -> (String, Arc<dyn App>, AppOptions) {
         let app: Arc<dyn App> = Arc::new(LocalApp::start(self.clone()).await.unwrap());
         ("slow".to_owned(), app, AppOptions::default())
+    }
+
+    /// Says that its lists have changed.
+    async fn announce(&self) {
+        let peer = self.peers.lock().unwrap().last().unwrap().clone();
+        peer.notify_resource_list_changed().await.unwrap();
     }
 
     /// The resources that it was told about.
@@ -203,6 +225,51 @@ async fn a_stream_follows_what_it_asked_for_once_an_app_offers_it() {
     let mut stream = client.peer().listen(wanted).await.unwrap();
     gateway.registry().set(vec![listed]);
     stream.next().await.unwrap().expect("the lists have changed");
-    tokio::time::advance(Duration::from_secs(2)).await;
-    until(|| app.follows.lock().unwrap().get("slow://1") == Some(&true)).await;
+    while app.follows.lock().unwrap().get("slow://1") != Some(&true) {
+        tokio::time::advance(Duration::from_millis(100)).await;
+    }
+}
+
+/// Listeners of both eras that follow `slow://1`.
+async fn listeners(gateway: &Gateway) -> (RunningService<RoleClient, ()>, Subscription) {
+    let older = connect(gateway).await;
+    older.peer().subscribe(SubscribeRequestParams::new("slow://1")).await.unwrap();
+    let (client_end, server_end) = memory_transport();
+    let session = gateway.session_of(Principal::local());
+    tokio::spawn(async move { session.serve(server_end).await.unwrap().waiting().await });
+    let lifecycle = ClientLifecycleMode::Discover { preferred_versions: vec![ProtocolVersion::LATEST] };
+    let newer = ().serve_with_lifecycle(client_end, lifecycle).await.unwrap();
+    let wanted: SubscriptionFilter = made(json!({"resourceSubscriptions": ["slow://1"]}));
+    (older, newer.peer().listen(wanted).await.unwrap())
+}
+
+#[tokio::test]
+async fn what_is_followed_is_followed_at_the_app_that_is_read_now() {
+    let [first, second] = [Slow::new(), Slow::new()];
+    for app in [&first, &second] {
+        app.go.add_permits(100);
+    }
+    let is_followed = |app: &Slow| app.follows.lock().unwrap().get("slow://1") == Some(&true);
+    let gateway = second.gateway().await;
+    let _listeners = listeners(&gateway).await;
+    until(|| is_followed(&second)).await;
+    let at_second = gateway.registry().operator_snapshot();
+    let of_second = at_second.app("slow").unwrap().app.clone();
+    let (_, of_first, _) = first.listed().await;
+    let listed = |id: &str, app: &Arc<dyn App>| (id.to_owned(), app.clone(), AppOptions::default());
+    // One that comes before it is added by a reload, and taken out.
+    gateway.registry().set(vec![listed("first", &of_first), listed("slow", &of_second)]);
+    until(|| is_followed(&first) && !is_followed(&second)).await;
+    gateway.registry().set(vec![listed("slow", &of_second)]);
+    until(|| is_followed(&second)).await;
+    // What is there all the time does not offer it, and offers it.
+    first.hides.store(true, Ordering::SeqCst);
+    let (_, of_first, _) = first.listed().await;
+    gateway.registry().set(vec![listed("first", &of_first), listed("slow", &of_second)]);
+    first.hides.store(false, Ordering::SeqCst);
+    first.announce().await;
+    until(|| is_followed(&first) && !is_followed(&second)).await;
+    first.hides.store(true, Ordering::SeqCst);
+    first.announce().await;
+    until(|| is_followed(&second)).await;
 }

@@ -194,6 +194,27 @@ async fn what_is_followed_at_a_shared_connection_is_followed_at_that_of_each_cal
 }
 
 #[tokio::test]
+async fn a_stream_has_its_callers_own_connection_made_when_the_app_belongs_to_each_caller() {
+    let bench = Bench::new();
+    bench.add("a", with_resources(None)).await;
+    let client = bench.connect_as(Principal::local(), |client| client.protocol_version("2026-07-28")).await;
+    let _stream = client.listen(json!({"resourceSubscriptions": [SHARED]})).await.unwrap();
+    while client.notifications().of(UPDATED).is_empty() {
+        assert_eq!(text(&client, "a:update").await, "updated");
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let asked = folder.path().join("asked");
+    let config = gatewright_upstream::UpstreamConfig {
+        sessions: Some(Sessions::PerPrincipal),
+        ..server(&["--resources", "--deaf-later", asked.to_str().unwrap()])
+    };
+    let own = PerCallerApp::start("a", config, environment(), None);
+    bench.registry.set(vec![("a".to_owned(), own as Arc<dyn App>, AppOptions::default())]);
+    // Its client asks for nothing more.
+    eventually("the caller's own server is asked for the resource", || asked.exists()).await;
+}
+
+#[tokio::test]
 async fn a_change_at_a_server_with_accounts_is_heard_by_that_user_only_with_each_of_their_clients() {
     let bench = Bench::new();
     bench.add_with_tokens("a", with_resources(None));
