@@ -302,7 +302,8 @@ impl OpenapiConfig {
 
     /// Every secret of the configuration, and what is sent of it.
     pub(crate) fn secrets(&self) -> Vec<Secret> {
-        let mut secrets: Vec<Secret> = self.headers.values().cloned().collect();
+        let headers = self.headers.iter();
+        let mut secrets: Vec<Secret> = headers.flat_map(|(name, value)| value.with_parts(name)).collect();
         let credentials = self.auth.iter().flat_map(ApiAuth::all);
         secrets.extend(credentials.flat_map(|(_, credential)| credential.secrets()));
         secrets

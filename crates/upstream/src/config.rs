@@ -145,6 +145,7 @@ pub struct UpstreamConfig {
     /// Calls open at the server at one time, at least 1, or at each connection to it unless `sessions` is `shared`. Default 64. More
     /// wait. Calls of one subject, or of one network without names, at all connections together, take three quarters of them at most, and at least one. A
     /// call that is cancelled counts for its caller until the server answers it, for 5 s or half of `timeout` at most: servers may go on with it.
+    /// Cancelled calls of several callers together can be more than this number.
     pub max_concurrency: usize,
     /// Retries of a failed upstream.
     pub restart: RestartConfig,
@@ -399,14 +400,14 @@ impl UpstreamConfig {
 
     /// Knows every secret of this configuration.
     pub(crate) fn redactor(&self) -> Redactor {
-        let mut secrets: Vec<Secret> = self.headers.values().cloned().collect();
-        secrets.extend(
-            self.env.iter().filter(|(name, _)| names_credential(name)).map(|(_, value)| value.clone()),
-        );
+        let headers = self.headers.iter().flat_map(|(name, value)| value.with_parts(name));
+        let variables = self.env.iter().filter(|(name, _)| names_credential(name));
+        let mut secrets: Vec<Secret> =
+            headers.chain(variables.flat_map(|(name, value)| value.with_parts(name))).collect();
+        secrets.extend(credentials_of(&self.args));
         match &self.auth {
-            Some(UpstreamAuth::Bearer { token: value } | UpstreamAuth::Header { value, .. }) => {
-                secrets.push(value.clone());
-            }
+            Some(UpstreamAuth::Bearer { token }) => secrets.push(token.clone()),
+            Some(UpstreamAuth::Header { name, value }) => secrets.extend(value.with_parts(name)),
             Some(UpstreamAuth::Oauth(oauth)) => secrets.extend(oauth.client_secret.clone()),
             None => {}
         }
@@ -423,6 +424,18 @@ impl UpstreamConfig {
         }
         Redactor::new(secrets, self.env.values().cloned())
     }
+}
+
+/// Values of the arguments of a command whose names say that they are credentials: `--api-key=VALUE`, or `--token VALUE`.
+fn credentials_of(args: &[String]) -> Vec<Secret> {
+    let name =
+        |arg: &str| arg.starts_with('-') && names_credential(&arg.trim_start_matches('-').replace('-', "_"));
+    let next = args.iter().skip(1).map(Some).chain([None]);
+    let value = |(arg, next): (&String, Option<&String>)| match arg.split_once('=') {
+        Some((before, value)) => name(before).then(|| Secret::new(value)),
+        None => next.filter(|next| name(arg) && !next.starts_with('-')).map(Secret::new),
+    };
+    args.iter().zip(next).filter_map(value).collect()
 }
 
 /// Returns `true` if the value of a variable with this name is a credential, and not a word such as a log level.

@@ -166,13 +166,15 @@ impl Redactor {
             if !take(&mut left, bulk(one)) {
                 return false;
             }
-            if let Some(Value::String(message)) = one.get_mut("message") {
-                *message = self.text(message, MOST_TEXT);
+            let addresses = ["url", "elicitationId"].map(|name| {
+                let text = one.get(name)?.as_str().map(|text| self.without_credentials(text))?;
+                Some((name, text))
+            });
+            if !self.value(Text::Plain, one, &mut { MOST_TEXT }) {
+                return false;
             }
-            for name in ["url", "elicitationId"] {
-                if let Some(Value::String(text)) = one.get_mut(name) {
-                    *text = self.without_credentials(text);
-                }
+            for (name, text) in addresses.into_iter().flatten() {
+                one[name] = text.into();
             }
         }
         if let (Some(asked), Some(place)) = (asked, data.get_mut("elicitations")) {
@@ -342,7 +344,8 @@ mod tests {
     fn an_address_that_a_user_has_to_open_has_no_credential_of_the_gateway() {
         let redactor = Redactor::new([crate::Secret::new("header-value-1")], []);
         let asked = json!([{"mode": "url", "url": "https://a.example/?k=header-value-1&state=abcdefgh",
-                            "elicitationId": "header-value-1", "message": "go"}]);
+                            "elicitationId": "header-value-1", "message": "go", "title": "header-value-1",
+                            "_meta": {"header-value-1": [1, "a%20header-value-1"]}}, "header-value-1"]);
         let code = rmcp::model::ErrorCode(URL_ELICITATION_REQUIRED);
         let error = redactor.redacted(ErrorData::new(code, "", Some(json!({"elicitations": asked}))));
         let text = json!(error.data).to_string();

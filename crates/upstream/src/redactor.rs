@@ -26,9 +26,17 @@ const SHORTEST: usize = 6;
 
 /// Longest first, so that a value inside another one leaves no rest behind.
 fn by_length(secrets: impl IntoIterator<Item = Secret>) -> Vec<Secret> {
-    let mut secrets: Vec<Secret> =
-        secrets.into_iter().filter(|secret| secret.expose().len() >= SHORTEST).collect();
-    secrets.sort_by_key(|secret| std::cmp::Reverse(secret.expose().len()));
+    let mut secrets: Vec<Secret> = secrets
+        .into_iter()
+        .filter(|secret| secret.expose().len() >= SHORTEST)
+        .flat_map(|secret| secret.spellings())
+        .map(Secret::new)
+        .collect();
+    secrets.sort_by(|one, other| {
+        let (one, other) = (one.expose(), other.expose());
+        other.len().cmp(&one.len()).then_with(|| one.cmp(other))
+    });
+    secrets.dedup();
     secrets
 }
 

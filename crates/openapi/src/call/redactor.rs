@@ -2,12 +2,9 @@
 
 use std::sync::{PoisonError, RwLock};
 
-use base64::Engine as _;
 use gatewright_core::{CredentialPatterns, MASK, Secret};
 
 use memchr::memmem;
-
-use super::encode::escaped;
 
 /// Shorter values are not looked for: they would hide ordinary words.
 const SHORTEST: usize = 6;
@@ -33,12 +30,7 @@ impl std::fmt::Debug for Redactor {
 impl Redactor {
     pub(crate) fn new<'s>(secrets: impl Iterator<Item = &'s Secret>) -> Self {
         let mut configured: Vec<Secret> = secrets
-            .flat_map(|secret| {
-                let text = secret.expose();
-                let json = serde_json::Value::from(text).to_string();
-                let encoded = base64::engine::general_purpose::STANDARD.encode(text);
-                [text.to_owned(), escaped(text), encoded, json[1..json.len() - 1].to_owned()]
-            })
+            .flat_map(Secret::spellings)
             .filter(|text| text.len() >= SHORTEST)
             .map(Secret::new)
             .collect();
@@ -163,6 +155,8 @@ fn without(body: &[u8], secret: &[u8]) -> Vec<u8> {
 
 #[cfg(test)]
 mod tests {
+    use base64::Engine as _;
+
     use super::*;
 
     #[test]

@@ -66,3 +66,13 @@ fn a_command_inherits_only_what_the_list_names() {
     let expected = [("PATH".to_owned(), "/bin".to_owned()), ("A".to_owned(), "1".to_owned())];
     assert_eq!(config.environment(&parent), expected);
 }
+
+#[test]
+fn values_of_arguments_that_are_named_like_credentials_are_credentials() {
+    let of = |args: &[&str]| {
+        let args: Vec<String> = args.iter().map(|arg| (*arg).to_owned()).collect();
+        credentials_of(&args).iter().map(|secret| secret.expose().to_owned()).collect::<Vec<_>>()
+    };
+    assert_eq!(of(&["--api-key=abc", "-v", "--token", "def", "--name", "x"]), ["abc", "def"]);
+    assert!(of(&["server.js", "token", "--token", "--verbose", "--token"]).is_empty());
+}
