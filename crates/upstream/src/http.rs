@@ -58,6 +58,10 @@ pub(crate) fn client(
     Ok((client, connections))
 }
 
+/// Requests beside calls, of which [`UpstreamConfig::max_concurrency`] may be open: pings, lists, cancellations, answers, and resources that are followed again. They
+/// wait for no call: a server that is not asked whether it is there would be taken for one that does not answer.
+const OWN_REQUESTS: usize = 64;
+
 /// A Streamable HTTP transport.
 pub(crate) fn streamable(
     client: UpstreamHttpClient,
@@ -66,7 +70,7 @@ pub(crate) fn streamable(
 ) -> StreamableHttpClientTransport<UpstreamHttpClient> {
     let url = config.url.clone().unwrap_or_default();
     let mut transport = StreamableHttpClientTransportConfig::with_uri(url).custom_headers(headers);
-    transport.max_concurrent_requests = config.max_concurrency;
+    transport.max_concurrent_requests = config.max_concurrency.saturating_add(OWN_REQUESTS);
     transport.max_sse_event_size = config.max_message_bytes;
     StreamableHttpClientTransport::with_client(client, transport)
 }

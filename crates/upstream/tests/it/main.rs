@@ -14,6 +14,7 @@ mod first_connection;
 mod forgotten_sessions;
 #[cfg(test)]
 mod http_servers;
+mod own_requests;
 #[cfg(test)]
 mod pass_through;
 #[cfg(test)]
