@@ -6,7 +6,7 @@ use std::{
     collections::HashMap,
     fmt,
     sync::{
-        Arc, LazyLock, Mutex, MutexGuard, PoisonError, Weak,
+        Arc, Mutex, MutexGuard, PoisonError, Weak,
         atomic::{AtomicBool, Ordering},
     },
     time::Duration,
@@ -19,22 +19,15 @@ use gatewright_core::{
 use tokio::{sync::broadcast, time::Instant};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
-use crate::UpstreamApp;
+use crate::{UpstreamApp, kept_lists::KeptLists};
 
 /// Tools, resources, templates and prompts of all connections together; beyond it, those idle for longest are ended.
 const MOST_ITEMS: usize = 100_000;
-/// Bytes of memory that the lists of the connections of all apps may take. Those of one app may take half of it.
-const MOST_BYTES: usize = 768 << 20;
-/// Times that the values of a list are in memory: as they came, as they are offered, and in the index of their connection.
-const COPIES: u64 = 3;
-
-/// The memory for lists of connections, of all apps.
-static LISTS: LazyLock<Arc<Shares>> = LazyLock::new(|| Shares::of_memory(MOST_BYTES, Portion::AsMuchAsFree));
 
 struct Connected {
     app: Arc<UpstreamApp>,
     /// Memory that its lists take.
-    lists: Option<Share>,
+    lists: KeptLists,
     /// Of the caller who began it, one of the places for connections.
     place: Share,
     subject: Arc<str>,
@@ -46,16 +39,6 @@ struct Connected {
 impl Connected {
     fn is_idle(&self) -> bool {
         Arc::strong_count(&self.in_use) == 1 && !self.app.is_followed()
-    }
-
-    /// Counts `bytes` for its lists, as part of those of its app.
-    fn count_lists(&mut self, bytes: usize) -> Result<(), NoShare> {
-        match &mut self.lists {
-            Some(lists) if bytes > lists.amount() => lists.grow(bytes - lists.amount())?,
-            Some(lists) => lists.shrink_to(bytes),
-            none => *none = Some(LISTS.take(Claimant::new(Some(self.app.id().clone()), None, &[]), bytes)?),
-        }
-        Ok(())
     }
 }
 
@@ -163,7 +146,14 @@ impl Connections {
             );
             self.tasks.spawn(follow);
             let (subject, used) = (caller.principal().subject.clone(), Instant::now());
-            let connected = Connected { app, lists: None, place, subject, used, in_use: Arc::default() };
+            let connected = Connected {
+                app,
+                lists: KeptLists::of_caller(),
+                place,
+                subject,
+                used,
+                in_use: Arc::default(),
+            };
             all.insert(audience.clone(), connected);
         }
         drop(all);
@@ -255,10 +245,10 @@ impl Connections {
     fn bound_items(&self, audience: &Audience) {
         loop {
             let mut all = self.lock();
-            let items: usize = all.values().map(|connected| size(&connected.app.catalog()).0).sum();
+            let items: usize = all.values().map(|connected| items(&connected.app.catalog())).sum();
             let Some(grown) = all.get_mut(audience) else { return };
-            let bytes = size(&grown.app.catalog()).1;
-            if grown.count_lists(bytes).is_ok() && items <= MOST_ITEMS {
+            let counted = grown.lists.count(grown.app.id(), &grown.app.catalog());
+            if counted.is_ok() && items <= MOST_ITEMS {
                 return;
             }
             let Some(oldest) = oldest(&all, Some(audience)) else {
@@ -295,11 +285,9 @@ fn idle_of_most(all: &HashMap<Audience, Connected>, fit: impl Fn(&Connected) -> 
         .map(|(audience, _)| audience.clone())
 }
 
-/// Items of a catalog, and the memory that they take.
-fn size(catalog: &Catalog) -> (usize, usize) {
-    let Catalog { tools, resources, templates, prompts, bytes, .. } = catalog;
-    let bytes = usize::try_from(bytes.saturating_mul(COPIES)).unwrap_or(usize::MAX);
-    (tools.len() + resources.len() + templates.len() + prompts.len(), bytes)
+fn items(catalog: &Catalog) -> usize {
+    let Catalog { tools, resources, templates, prompts, .. } = catalog;
+    tools.len() + resources.len() + templates.len() + prompts.len()
 }
 
 /// Ends what was idle for long, now and then.

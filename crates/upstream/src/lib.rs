@@ -45,6 +45,7 @@ mod http;
 mod http_client;
 mod http_error;
 mod jsonc;
+mod kept_lists;
 mod list_room;
 mod mcp_servers;
 mod message_limit;

@@ -1,6 +1,9 @@
 //! Keeps one upstream connected: connects, reads its lists, follows their changes, and tries again when it fails.
 
-use std::{sync::Arc, time::Duration};
+use std::{
+    sync::{Arc, PoisonError},
+    time::Duration,
+};
 
 use futures::{StreamExt as _, stream};
 use gatewright_core::{Catalog, CatalogError, CatalogLimit, DownReason, Era, Rereads};
@@ -36,6 +39,9 @@ const PING_WITHIN: Duration = Duration::from_secs(10);
 const LISTEN_EVERY: Duration = Duration::from_millis(500);
 /// Subscriptions that are restored at a time.
 const RESTORED_AT_ONCE: usize = 16;
+/// Reason of a shared app for whose lists there is no room.
+const NO_MEMORY: &str = "its lists need more memory than the machine or the container has for them: all apps together may have a quarter of it; let it offer less, or \
+     give the gateway more memory";
 /// Reason of a connection for whose catalog there is no room.
 pub(crate) const NO_ROOM: &str = "its lists, together with those of the app's other connections in use, are over 384 MiB in memory or 100,000 items, or those of all apps over 768 MiB; let \
      the server offer less, or end sessions that are not needed";
@@ -154,7 +160,13 @@ async fn read_lists(shared: &Upstream, connection: &Connection) -> Result<Catalo
     let reading = Catalog::read_within(&connection.peer, connection.capabilities.clone(), limit);
     let longest = shared.config.connect_timeout;
     match tokio::time::timeout(longest, reading).await {
-        Ok(Ok(catalog)) => Ok(catalog),
+        Ok(Ok(catalog)) => {
+            let mut lists = shared.lists.lock().unwrap_or_else(PoisonError::into_inner);
+            match shared.is_of_caller || lists.count(&shared.id, &catalog).is_ok() {
+                true => Ok(catalog),
+                false => Err(NotRead::TooLarge(NO_MEMORY.into())),
+            }
+        }
         Ok(Err(CatalogError::Service(ServiceError::TransportClosed))) => Err(NotRead::Closed),
         Ok(Err(CatalogError::Service(error))) => {
             let why = failure::of_request(&error, &shared.redactor).ok_or(NotRead::Closed)?;

@@ -15,6 +15,7 @@ use crate::{
     connection::Connection,
     failure,
     followed::{FollowedResources, FollowedRoom},
+    kept_lists::KeptLists,
     places::{CallerPlaces, Places, caller_places},
     redactor::Redactor,
     user::User,
@@ -69,6 +70,8 @@ pub(crate) struct Upstream {
     pub(crate) suspect: Notify,
     /// There is no room for its catalog.
     pub(crate) refused: Notify,
+    /// Memory of its lists, if all callers share them.
+    pub(crate) lists: Mutex<KeptLists>,
     pub(crate) stop: CancellationToken,
     pub(crate) tasks: TaskTracker,
     current: RwLock<Option<Arc<Connection>>>,
@@ -85,6 +88,7 @@ impl Upstream {
         Self {
             reading,
             is_of_caller: of_callers,
+            lists: Mutex::new(KeptLists::shared()),
             user,
             id: id.into(),
             redactor: config.redactor(),
