@@ -77,6 +77,10 @@ pub struct Parameter {
     pub required: bool,
     /// Media type of a parameter with `content`, whose value is written in that type.
     pub content: Option<Arc<str>>,
+    /// Number that stands for the first page or item, where the document shows one: the default, or the least value if it is 0 or 1.
+    pub first: Option<u64>,
+    /// Names of the members of an object whose members are fields of their own.
+    pub members: Box<[Arc<str>]>,
 }
 
 /// Place of a parameter in a request.
@@ -188,6 +192,8 @@ pub struct FieldEncoding {
     pub allow_reserved: bool,
     /// The value, or each of its items, is a file: bytes in base64, or a `data:` or resource URI.
     pub file: bool,
+    /// Names of the members of an object whose members are fields of their own.
+    pub members: Box<[Arc<str>]>,
 }
 
 /// A successful response.
@@ -350,6 +356,8 @@ mod tests {
             allow_reserved: false,
             required: true,
             content: None,
+            first: None,
+            members: Box::default(),
         };
         let operation = Operation {
             tool: "get".into(),

@@ -160,7 +160,10 @@ pub(crate) async fn success(
         return Ok(of_json(operation, value, text_of(body)));
     }
     if is_text(&kind) || is_untyped && std::str::from_utf8(&body).is_ok() {
-        let text = decoded(body, headers);
+        let text = match decoded(body, headers) {
+            Ok(text) => text,
+            Err(body) => return Ok(binary(operation, &kind, &body)),
+        };
         memory.take_part(written(&text))?;
         let mut result = CallToolResult::success(vec![ContentBlock::text(text.clone())]);
         if operation.shape == ResponseShape::Wrapped {
@@ -181,9 +184,9 @@ fn written(text: &str) -> u64 {
     2 * text.len() as u64 + text.bytes().map(in_json).sum::<u64>()
 }
 
-/// The text of bytes that were read as JSON. Any that are no UTF-8 were refused there.
-fn text_of(json: Vec<u8>) -> String {
-    String::from_utf8(json).unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned())
+/// The text of bytes in UTF-8. JSON with any others was refused before.
+fn text_of(bytes: Vec<u8>) -> String {
+    String::from_utf8(bytes).unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned())
 }
 
 fn of_json(operation: &Operation, value: Value, text: String) -> CallToolResult {
@@ -243,20 +246,21 @@ fn binary(operation: &Operation, kind: &str, body: &[u8]) -> CallToolResult {
     CallToolResult::success(vec![block])
 }
 
-/// Text in the charset of the response: UTF-8, or Latin-1 where the response says so.
-fn decoded(body: Vec<u8>, headers: &HeaderMap) -> String {
-    let value = headers
-        .get(CONTENT_TYPE)
-        .and_then(|value| value.to_str().ok())
-        .unwrap_or_default()
-        .to_ascii_lowercase();
-    let is_latin = ["iso-8859-1", "latin1", "us-ascii"]
-        .iter()
-        .any(|charset| value.contains(&format!("charset={charset}")));
-    match String::from_utf8(body) {
-        Ok(text) => text,
-        Err(error) if is_latin => error.into_bytes().iter().map(|byte| char::from(*byte)).collect(),
-        Err(error) => String::from_utf8_lossy(error.as_bytes()).into_owned(),
+/// Text in the charset that the response names, or in UTF-8.
+///
+/// # Errors
+/// The bytes, if the charset is not known.
+fn decoded(body: Vec<u8>, headers: &HeaderMap) -> Result<String, Vec<u8>> {
+    let kind = headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
+    let charset = kind.split(';').skip(1).find_map(|parameter| {
+        let (name, value) = parameter.split_once('=')?;
+        name.trim().eq_ignore_ascii_case("charset").then(|| value.trim().trim_matches('"'))
+    });
+    match charset.map(|label| encoding_rs::Encoding::for_label(label.as_bytes())) {
+        Some(Some(encoding)) if encoding != encoding_rs::UTF_8 => Ok(encoding.decode(&body).0.into_owned()),
+        // Written in ASCII alone, it is the same in most charsets.
+        Some(None) if !body.is_ascii() => Err(body),
+        _ => Ok(text_of(body)),
     }
 }
 

@@ -34,7 +34,8 @@ pub(crate) fn encode(
             None => Ok(None),
         },
         BodyArguments::Fields { fields, open } => {
-            let taken = TakenNames::new(fields.iter().map(|field| &*field.name));
+            let objects = fields.iter().map(|field| (&field.name, &*field.encoding.members));
+            let taken = TakenNames::new(fields.iter().map(|field| &*field.name)).with_members(objects);
             let found = present(operation, fields, *open, arguments, &taken)?;
             if found.is_empty() && !body.required {
                 return Ok(None);
@@ -65,7 +66,9 @@ fn present<'a>(
         let own: HashSet<&str> =
             own.chain(operation.parameters.iter().map(|parameter| &*parameter.argument)).collect();
         for (name, value) in arguments.iter().filter(|(name, _)| !own.contains(name.as_str())) {
-            taken.check(name.as_bytes()).map_err(|problem| CallError::argument(name, problem))?;
+            taken
+                .check_member(name.as_bytes(), name)
+                .map_err(|problem| CallError::argument(name, problem))?;
             found.push((name, name, usual_encoding(), value));
         }
     }
@@ -80,6 +83,7 @@ fn usual_encoding() -> FieldEncoding {
         explode: true,
         allow_reserved: false,
         file: false,
+        members: Box::default(),
     }
 }
 

@@ -16,7 +16,8 @@ use super::{
     items::take_items,
     media::is_json,
     page_arguments::arguments_at,
-    pages::{Answered, Next, PageParameters, has_more, is_possible},
+    page_signs::has_more,
+    pages::{Answered, Next, PageParameters, is_possible},
 };
 
 /// Pages of one call.
@@ -25,6 +26,8 @@ const MOST_PAGES: usize = 200;
 /// An answer without its items.
 struct Page {
     items: Vec<Value>,
+    /// Name of the member that they were.
+    name: String,
     body: Value,
     headers: HeaderMap,
     bytes: usize,
@@ -57,16 +60,18 @@ impl HttpApi {
             return Err(CallError::argument("paginate", "is for operations that read (GET)"));
         }
         let parameters = PageParameters::of(call.operation);
+        let is_whole = parameters.begin_with(call.arguments);
         let mut arguments = call.arguments.clone();
         // Those that the page stands for, whatever led to it.
         let mut decided_on = arguments.clone();
         let (mut items, mut pages, mut bytes) = (Vec::new(), 0, 0);
         let (mut seen, mut at) = (HashSet::new(), None);
         let mut last: Option<Vec<Value>> = None;
+        let mut name: Option<String> = None;
         let mut is_named = false;
         let is_more = loop {
             let most = self.config.max_response_bytes - bytes;
-            let fetched = self.page(call, &arguments, at.as_ref(), most, memory, until);
+            let fetched = self.page(call, &arguments, (at.as_ref(), name.as_deref()), most, memory, until);
             // What was collected is worth more than a page that comes too late, or is too long to go with it.
             let fetched = match tokio::time::timeout_at(until.into(), fetched).await {
                 Err(_) | Ok(Err(CallError::TooLarge(_))) if pages > 0 => break true,
@@ -83,6 +88,7 @@ impl HttpApi {
                 headers: &page.headers,
                 body: &page.body,
                 items: &page.items,
+                before: is_whole.then_some(items.len()),
                 url: &page.url,
                 credentials: &page.credentials,
             };
@@ -94,11 +100,17 @@ impl HttpApi {
             };
             is_named |= matches!(next, Next::Url(_) | Next::Named(..));
             // An API that does not know the parameter answers with the first page again.
-            if matches!(next, Next::Counted(..)) && last.as_ref() == Some(&page.items) {
-                break false;
+            let is_again = matches!(next, Next::Counted(..)) && last.as_ref() == Some(&page.items);
+            // One that counts from 1 although its document does not say so has given the first page twice.
+            if is_again && !(pages == 2 && is_whole && parameters.is_page_one(&arguments)) {
+                break has_more(&page.body) == Some(true)
+                    || parameters.are_more(Answered { items: &[], ..answer });
             }
+            name.get_or_insert(page.name);
             last = matches!(next, Next::Counted(..)).then(|| page.items.clone());
-            items.extend(page.items);
+            if !is_again {
+                items.extend(page.items);
+            }
             if items.len() >= paginate.max {
                 break items.len() > paginate.max || next != Next::End;
             }
@@ -151,7 +163,7 @@ impl HttpApi {
         &self,
         call: &OperationCall<'_>,
         arguments: &JsonObject,
-        at: Option<&Url>,
+        (at, name): (Option<&Url>, Option<&str>),
         most: usize,
         memory: &mut Memory,
         until: Instant,
@@ -184,8 +196,8 @@ impl HttpApi {
             _ => parse(self.redactor.data(body), most, memory).await?.0,
         };
         memory.end_body();
-        let items = take_items(&mut body).ok_or_else(no_list)?;
-        Ok(Fetched::Page(Box::new(Page { items, body, headers, bytes, url, base, credentials })))
+        let (name, items) = take_items(&mut body, name).ok_or_else(no_list)?;
+        Ok(Fetched::Page(Box::new(Page { items, name, body, headers, bytes, url, base, credentials })))
     }
 }
 

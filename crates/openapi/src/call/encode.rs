@@ -54,6 +54,18 @@ impl Escape {
         }
     }
 
+    /// Those of `characters` that are sent as they are.
+    fn kept(self, characters: &str) -> String {
+        let set = match self {
+            Self::All => ALL,
+            Self::Query => QUERY_RESERVED,
+            Self::Path => PATH_RESERVED,
+            Self::Nothing => return characters.to_owned(),
+        };
+        let is_kept = |c: &char| utf8_percent_encode(c.encode_utf8(&mut [0; 4]), set).to_string().len() == 1;
+        characters.chars().filter(is_kept).collect()
+    }
+
     /// The escapes of a key, which is always written in full.
     pub(crate) fn of_key(self) -> Self {
         if self == Self::Nothing { self } else { Self::All }
@@ -132,17 +144,41 @@ fn check_path(value: &Value) -> Result<(), String> {
     }
 }
 
+/// Refuses a list or an object of which a value or a key has one of the characters that divide it: it would be read as several.
+///
+/// # Errors
+/// There is one.
+pub(crate) fn check_parts(value: &Value, in_values: &str, in_keys: &str) -> Result<(), String> {
+    let check = |text: &str, dividers: &str| match text.chars().find(|c| dividers.contains(*c)) {
+        None => Ok(()),
+        Some(divider) => Err(format!(
+            "must not have `{}` in a value or a key, which divides them here; give each value by itself",
+            divider.escape_debug()
+        )),
+    };
+    match value {
+        Value::Array(items) => items.iter().try_for_each(|item| check(&text(item), in_values)),
+        Value::Object(fields) => fields
+            .iter()
+            .filter(|(_, value)| !value.is_null())
+            .try_for_each(|(key, value)| check(key, in_keys).and_then(|()| check(&text(value), in_values))),
+        _ => Ok(()),
+    }
+}
+
 fn expand_path(
     parameter: &Parameter,
     value: &Value,
     escape: Escape,
     out: &mut BoundedText,
-) -> Result<(), Full> {
+) -> Result<(), String> {
     let (first, separator) = match parameter.style {
         Style::Label => (".", "."),
         Style::Matrix => (";", ";"),
         _ => ("", ","),
     };
+    let divider = if parameter.explode { separator } else { "," };
+    check_parts(value, &escape.kept(divider), &Escape::All.kept(divider))?;
     let named = |out: &mut BoundedText, write: &dyn Fn(&mut BoundedText) -> Result<(), Full>| {
         if parameter.style != Style::Matrix {
             return write(out);
@@ -180,16 +216,32 @@ fn expand_path(
 }
 
 /// Writes the value of a header. Its characters are checked where the header is made.
-pub(crate) fn header(parameter: &Parameter, value: &Value, out: &mut BoundedText) -> Result<(), Full> {
-    match (&parameter.content, value) {
-        (Some(media_type), _) => out.push(&content_text(media_type, value)),
-        (None, Value::Array(items)) => list(items, Escape::Nothing, ",", out),
-        (None, Value::Object(fields)) => {
-            let equals = if parameter.explode { "=" } else { "," };
-            pairs(fields, Escape::Nothing, equals, ",", out)
-        }
-        (None, scalar) => out.push(&text(scalar)),
+///
+/// # Errors
+/// A part has a comma, which divides the parts, or there is no room.
+pub(crate) fn header(parameter: &Parameter, value: &Value, out: &mut BoundedText) -> Result<(), String> {
+    if let Some(media_type) = &parameter.content {
+        return Ok(out.push(&content_text(media_type, value))?);
     }
+    let is_padded = |text: &str| text.trim_matches([' ', '\t']).len() < text.len();
+    let has_padding = match value {
+        Value::Array(items) => items.iter().any(|item| is_padded(&text(item))),
+        Value::Object(fields) => fields.iter().any(|(key, value)| is_padded(key) || is_padded(&text(value))),
+        scalar => is_padded(&text(scalar)),
+    };
+    if has_padding {
+        return Err("must not begin or end with a blank, which is no part of a header's value".to_owned());
+    }
+    check_parts(value, ",", if parameter.explode { ",=" } else { "," })?;
+    match value {
+        Value::Array(items) => list(items, Escape::Nothing, ",", out)?,
+        Value::Object(fields) => {
+            let equals = if parameter.explode { "=" } else { "," };
+            pairs(fields, Escape::Nothing, equals, ",", out)?;
+        }
+        scalar => out.push(&text(scalar))?,
+    }
+    Ok(())
 }
 
 /// Writes the items that are not null.
@@ -247,6 +299,8 @@ mod tests {
             allow_reserved: false,
             required: false,
             content: None,
+            first: None,
+            members: Box::default(),
         }
     }
 
@@ -330,7 +384,7 @@ mod tests {
         }
         let in_header = |explode, value: &Value| {
             let parameter = parameter(Location::Header, Style::Simple, explode);
-            written(|out| Ok(header(&parameter, value, out)?)).unwrap()
+            written(|out| header(&parameter, value, out)).unwrap()
         };
         assert_eq!(in_header(false, &array), "blue,black,brown");
         assert_eq!(in_header(false, &object), "R,100,G,200,B,150");
@@ -345,6 +399,99 @@ mod tests {
         assert_eq!(in_cookie(Style::Cookie, false, &json!("a b,c")).unwrap(), "color=a b,c");
         assert!(in_cookie(Style::Cookie, false, &json!("a; session=mine")).is_err());
         assert!(in_cookie(Style::Cookie, false, &json!("a\r\nX: y")).is_err());
+    }
+
+    #[test]
+    fn parts_of_a_list_or_an_object_do_not_become_several() {
+        let dividers = |value: &Value| {
+            let mut refused = String::new();
+            let mut try_one = |name: char, written: Result<String, String>| {
+                if written.is_err() {
+                    refused.push(name);
+                }
+            };
+            let taken = TakenNames::default();
+            let form = |style, allow_reserved| {
+                let one = Parameter { allow_reserved, ..parameter(Location::Query, style, false) };
+                written(|out| form::query(&one, value, &mut FieldWriter::new(out, "&", &taken)))
+            };
+            let header = |explode| {
+                written(|out| header(&parameter(Location::Header, Style::Simple, explode), value, out))
+            };
+            let cookie = |style| {
+                let one = parameter(Location::Cookie, style, false);
+                written(|out| form::cookie(&one, value, &mut FieldWriter::new(out, "; ", &taken)))
+            };
+            let in_path = |style, explode, allow_reserved| {
+                path(&Parameter { allow_reserved, ..parameter(Location::Path, style, explode) }, value)
+            };
+            try_one('f', form(Style::Form, false));
+            try_one('F', form(Style::Form, true));
+            try_one('s', form(Style::SpaceDelimited, false));
+            try_one('p', form(Style::PipeDelimited, false));
+            try_one('t', form(Style::TabDelimited, false));
+            try_one('d', form(Style::DeepObject, false));
+            try_one('h', header(false));
+            try_one('H', header(true));
+            try_one('c', cookie(Style::Form));
+            try_one('C', cookie(Style::Cookie));
+            try_one('x', in_path(Style::Simple, true, false));
+            try_one('X', in_path(Style::Simple, true, true));
+            try_one('l', in_path(Style::Label, true, false));
+            try_one('M', in_path(Style::Matrix, true, true));
+            refused
+        };
+        for (value, refused) in [
+            (json!(["a", "b,c"]), "FhHCX"),
+            (json!(["a b"]), "s"),
+            (json!(["a|b"]), "p"),
+            (json!(["a\tb"]), "tC"),
+            (json!(["a.b"]), "l"),
+            (json!(["a;b"]), "CM"),
+            (json!({"a": "b,role=admin"}), "FhHCX"),
+            (json!({"a,b": "c"}), "hHC"),
+            (json!({"a=b": "c"}), "H"),
+            (json!({"a][role": "c"}), "d"),
+            (json!({"a": {"b]": "c"}}), "d"),
+            (json!("a,b c|d"), ""),
+            (json!(" a"), "hH"),
+            (json!(["a", "b\t"]), "thHC"),
+        ] {
+            assert_eq!(dividers(&value), refused, "{value}");
+        }
+    }
+
+    #[test]
+    fn a_member_of_one_object_is_none_of_another() {
+        let object = |name: &str, members: &[&str]| Parameter {
+            argument: name.into(),
+            name: name.into(),
+            members: members.iter().map(|member| (*member).into()).collect(),
+            ..parameter(Location::Query, Style::Form, true)
+        };
+        let (free, roles) = (object("filter", &[]), object("opts", &["role", "level"]));
+        let all = [&free, &roles];
+        let taken = TakenNames::new(["filter", "opts"])
+            .with_members(all.map(|object| (&object.name, &*object.members)));
+        let both = |filter: Value, opts: Value| {
+            written(|out| {
+                let mut fields = FieldWriter::new(out, "&", &taken);
+                form::query(&free, &filter, &mut fields)?;
+                form::query(&roles, &opts, &mut fields)
+            })
+        };
+        assert_eq!(
+            both(json!({"a": 1}), json!({"role": "user", "b": 2})).as_deref(),
+            Ok("a=1&role=user&b=2")
+        );
+        for (filter, opts) in [
+            (json!({"role": "admin"}), json!({})),
+            (json!({"Role": "admin"}), json!({})),
+            (json!({"role[]": "admin"}), json!({"level": "low"})),
+            (json!({"a": 1}), json!({"a": 2})),
+        ] {
+            assert!(both(filter.clone(), opts.clone()).is_err(), "{filter} {opts}");
+        }
     }
 
     #[test]

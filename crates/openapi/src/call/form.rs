@@ -4,7 +4,7 @@ use serde_json::{Map, Value};
 
 use super::{
     bounded::{BoundedText, Full},
-    encode::{Escape, content_text, list, pairs, text},
+    encode::{Escape, check_parts, content_text, list, pairs, text},
     names::{FieldWriter, NameOf, Written},
 };
 use crate::{Parameter, Style};
@@ -52,6 +52,7 @@ pub(crate) fn fields(
     spelling: Spelling,
     out: &mut FieldWriter<'_>,
 ) -> Result<(), String> {
+    out.begin(name);
     let escape = if spelling.allow_reserved { Escape::Query } else { Escape::All };
     let delimiter = match spelling.style {
         Style::SpaceDelimited => "%20",
@@ -61,6 +62,14 @@ pub(crate) fn fields(
     };
     let key = |out: &mut BoundedText| Escape::All.put(name, out);
     let each_by_itself = spelling.explode || spelling.style == Style::DeepObject;
+    if !each_by_itself {
+        match spelling.style {
+            Style::SpaceDelimited => check_parts(value, " ", " ")?,
+            Style::PipeDelimited => check_parts(value, "|", "|")?,
+            Style::TabDelimited => check_parts(value, "\t", "\t")?,
+            _ => check_parts(value, if spelling.allow_reserved { "," } else { "" }, "")?,
+        }
+    }
     match value {
         Value::Null => {}
         Value::Array(items) if each_by_itself => {
@@ -121,6 +130,12 @@ fn deep<'v>(
         Value::Null => {}
         Value::Object(fields) => {
             for (key, value) in fields {
+                if key.contains(['[', ']']) {
+                    let shown = &key[..key.floor_char_boundary(60)];
+                    return Err(format!(
+                        "must not have the name `{shown}`: brackets would make it that of another place"
+                    ));
+                }
                 steps.push(Step::Key(key));
                 deep(name_of, name, steps, value, escape, out)?;
                 steps.pop();
@@ -162,6 +177,10 @@ pub(crate) fn cookie(parameter: &Parameter, value: &Value, out: &mut FieldWriter
         true => Ok(()),
         false => Err("has a character that a cookie cannot have".to_owned()),
     };
+    out.begin(&parameter.name);
+    if !parameter.explode && parameter.content.is_none() && parameter.style == Style::Cookie {
+        check_parts(value, ",", ",")?;
+    }
     let mut one = |value: &dyn Fn(&mut BoundedText) -> Result<(), Full>| {
         let name = |out: &mut BoundedText| out.push(&parameter.name);
         check(&out.field(NameOf::Document, name, value)?)

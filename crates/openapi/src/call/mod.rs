@@ -25,6 +25,7 @@ mod media;
 mod multipart;
 mod names;
 mod page_arguments;
+mod page_signs;
 mod pages;
 mod redactor;
 mod response;

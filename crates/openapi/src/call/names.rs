@@ -1,6 +1,9 @@
 //! Names of fields that callers may not choose, and the writer of fields.
 
-use std::collections::HashSet;
+use std::{
+    collections::{HashMap, HashSet},
+    sync::Arc,
+};
 
 use percent_encoding::percent_decode;
 
@@ -15,12 +18,33 @@ const DECODED: usize = 3;
 
 /// Names that have a meaning of their own in a place: those of parameters or fields of the document, hidden ones included, and of
 /// credentials. An object whose keys become names may have none of them.
+///
+/// Names of members of an object are fields as well; another object may have none of them either.
 #[derive(Debug, Default)]
-pub(crate) struct TakenNames(HashSet<String>);
+pub(crate) struct TakenNames {
+    names: HashSet<String>,
+    /// Members, and the parameters or fields that have them.
+    members: HashMap<String, Vec<Arc<str>>>,
+}
 
 impl TakenNames {
     pub(crate) fn new<'n>(names: impl IntoIterator<Item = &'n str>) -> Self {
-        Self(names.into_iter().map(|name| plain(name.as_bytes())).collect())
+        let names = names.into_iter().map(|name| plain(name.as_bytes())).collect();
+        Self { names, members: HashMap::new() }
+    }
+
+    /// The same with the members of objects, by the names of those.
+    #[must_use]
+    pub(crate) fn with_members<'n>(
+        mut self,
+        objects: impl IntoIterator<Item = (&'n Arc<str>, &'n [Arc<str>])>,
+    ) -> Self {
+        for (owner, members) in objects {
+            for member in members {
+                self.members.entry(plain(member.as_bytes())).or_default().push(owner.clone());
+            }
+        }
+        self
     }
 
     /// The names in the query or the cookies of a request.
@@ -47,7 +71,8 @@ impl TakenNames {
             Location::Cookie => cookies.collect(),
             _ => Vec::new(),
         };
-        Self::new(parameters.map(|one| &*one.name).chain(keys).chain(sent))
+        let objects = parameters.clone().map(|one| (&one.name, &*one.members));
+        Self::new(parameters.map(|one| &*one.name).chain(keys).chain(sent)).with_members(objects)
     }
 
     /// Returns an error if a name that the caller chose is taken, as it is or before its first bracket, which many servers read as a
@@ -55,13 +80,24 @@ impl TakenNames {
     pub(crate) fn check(&self, name: &[u8]) -> Result<(), String> {
         let name = plain(name);
         let before = name.split('[').next().unwrap_or_default();
-        self.refuse(self.0.contains(&name) || self.0.contains(before), &name)
+        self.refuse(self.names.contains(&name) || self.names.contains(before), &name)
+    }
+
+    /// Does the same for the name of a member of `owner`, which other objects may not have.
+    pub(crate) fn check_member(&self, name: &[u8], owner: &str) -> Result<(), String> {
+        self.check(name)?;
+        let name = plain(name);
+        let before = name.split('[').next().unwrap_or_default();
+        let is_of_another = |name: &str| {
+            self.members.get(name).is_some_and(|owners| owners.iter().all(|other| **other != *owner))
+        };
+        self.refuse(is_of_another(&name) || is_of_another(before), &name)
     }
 
     /// Does the same for a name that begins with that of its own parameter.
     fn check_below(&self, name: &[u8]) -> Result<(), String> {
         let name = plain(name);
-        self.refuse(self.0.contains(&name), &name)
+        self.refuse(self.names.contains(&name), &name)
     }
 
     fn refuse(&self, is_taken: bool, name: &str) -> Result<(), String> {
@@ -70,7 +106,7 @@ impl TakenNames {
         }
         let shown = &name[..name.floor_char_boundary(60)];
         Err(format!(
-            "must not have the name `{shown}`, which is that of another parameter or of a credential"
+            "must not have the name `{shown}`, which is that of another parameter, of a member of another one, or of a credential"
         ))
     }
 }
@@ -104,11 +140,21 @@ pub(crate) struct FieldWriter<'t> {
     start: usize,
     separator: &'static str,
     taken: &'t TakenNames,
+    /// The parameter or field that is written.
+    owner: String,
+    /// Names that the caller chose, and the parameters or fields that they are members of.
+    chosen: HashMap<String, String>,
 }
 
 impl<'t> FieldWriter<'t> {
     pub(crate) fn new(text: &'t mut BoundedText, separator: &'static str, taken: &'t TakenNames) -> Self {
-        Self { start: text.len(), text, separator, taken }
+        let (owner, chosen) = (String::new(), HashMap::new());
+        Self { start: text.len(), text, separator, taken, owner, chosen }
+    }
+
+    /// What is written from here on is of the parameter or field `owner`.
+    pub(crate) fn begin(&mut self, owner: &str) {
+        owner.clone_into(&mut self.owner);
     }
 
     /// Writes a text of its own, with everything escaped.
@@ -137,7 +183,12 @@ impl<'t> FieldWriter<'t> {
         let end = self.text.len();
         match name_of {
             NameOf::Document => {}
-            NameOf::Caller => self.taken.check(self.text.since(start))?,
+            NameOf::Caller => {
+                let name = self.text.since(start);
+                self.taken.check_member(name, &self.owner)?;
+                let owner = self.chosen.entry(plain(name)).or_insert_with(|| self.owner.clone());
+                self.taken.refuse(*owner != self.owner, &plain(name))?;
+            }
             NameOf::Both => self.taken.check_below(self.text.since(start))?,
         }
         self.text.push("=")?;

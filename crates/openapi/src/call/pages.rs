@@ -10,7 +10,14 @@ use http::{HeaderMap, Method, header::LINK};
 use serde_json::{Value, json};
 use url::Url;
 
-use super::{encode::escaped, link::next_link};
+use super::{
+    encode::escaped,
+    link::{is_of_pages, next_link},
+    page_signs::{
+        NEXT_CURSORS, NEXT_URLS, OFFSET_NUMBERS, PAGE_NUMBERS, TOTALS, has_more, names_next, number,
+        says_failed,
+    },
+};
 use crate::{Location, Operation, Parameter};
 
 /// Names of parameters, in lower case and without other characters than letters and digits.
@@ -53,92 +60,6 @@ const SIZES: [&str; 11] = [
     "itemsperpage",
 ];
 
-/// Places of the address of the next page in an answer.
-const NEXT_URLS: [&str; 16] = [
-    "/next",
-    "/links/next/href",
-    "/links/next",
-    "/_links/next/href",
-    "/_links/next",
-    "/next_page_url",
-    "/nextPageUrl",
-    "/next_url",
-    "/nextUrl",
-    "/nextLink",
-    "/@odata.nextLink",
-    "/paging/next",
-    "/pagination/next",
-    "/meta/next",
-    "/info/next",
-    "/page/next",
-];
-/// Places of the cursor of the next page.
-const NEXT_CURSORS: [&str; 31] = [
-    "/next_cursor",
-    "/nextCursor",
-    "/next_page_token",
-    "/nextPageToken",
-    "/next_token",
-    "/nextToken",
-    "/NextToken",
-    "/continuation_token",
-    "/continuationToken",
-    "/response_metadata/next_cursor",
-    "/metadata/continue",
-    "/meta/next_cursor",
-    "/meta/nextCursor",
-    "/meta/next_token",
-    "/meta/cursor",
-    "/meta/after_cursor",
-    "/pagination/next_cursor",
-    "/pagination/nextCursor",
-    "/pagination/next_token",
-    "/pagination/cursor",
-    "/paging/next/after",
-    "/paging/cursors/after",
-    "/paging/next_cursor",
-    "/pageInfo/endCursor",
-    "/page_info/end_cursor",
-    "/links/next_cursor",
-    "/next_page",
-    "/cursor",
-    "/bookmark",
-    "/marker",
-    "/next",
-];
-/// Places of a flag that says whether there are more items.
-const MORE_FLAGS: [&str; 16] = [
-    "/has_more",
-    "/hasMore",
-    "/has_next",
-    "/hasNext",
-    "/has_next_page",
-    "/hasNextPage",
-    "/more",
-    "/meta/has_more",
-    "/meta/has_next",
-    "/pagination/has_more",
-    "/pagination/hasMore",
-    "/pagination/has_next",
-    "/paging/has_more",
-    "/page_info/has_next_page",
-    "/pageInfo/hasNextPage",
-    "/links/has_more",
-];
-/// Places of the number of all items.
-const TOTALS: [&str; 10] = [
-    "/total_count",
-    "/totalCount",
-    "/total",
-    "/totalResults",
-    "/total_results",
-    "/totalItems",
-    "/meta/total",
-    "/meta/total_count",
-    "/pagination/total",
-    "/paging/total",
-];
-
 /// Parameters of the address of a page.
 const MOST_PAIRS: usize = 200;
 
@@ -164,6 +85,8 @@ pub(crate) struct Answered<'a> {
     /// The body without its items.
     pub(crate) body: &'a Value,
     pub(crate) items: &'a [Value],
+    /// Items of the pages before, if the call began with the first page.
+    pub(crate) before: Option<usize>,
     /// The address of the request.
     pub(crate) url: &'a Url,
     /// Credentials in its query, whose names are escaped.
@@ -198,6 +121,27 @@ impl<'o> PageParameters<'o> {
         self.cursor.is_some() || self.page.is_some() || self.offset.is_some()
     }
 
+    /// Returns `true` if a call with `arguments` begins with the first page.
+    pub(crate) fn begin_with(&self, arguments: &JsonObject) -> bool {
+        let all = [self.cursor, self.page, self.offset];
+        all.into_iter().flatten().all(|parameter| !arguments.contains_key(&*parameter.argument))
+    }
+
+    /// Returns `true` if `arguments` ask for page 1.
+    pub(crate) fn is_page_one(&self, arguments: &JsonObject) -> bool {
+        let page = self.page.and_then(|page| arguments.get(&*page.argument));
+        self.offset.is_none() && page.and_then(number) == Some(1)
+    }
+
+    /// Returns `true` if the answer says how many items there are, and that they are more than were read with it.
+    pub(crate) fn are_more(&self, answer: Answered<'_>) -> bool {
+        let read = answer.before.map(|before| (before + answer.items.len()) as u64);
+        // A sum of money or of points may be called so as well.
+        let place = |place: &&&str| **place != "/total" || self.are_of_pages();
+        let total = TOTALS.iter().filter(place).find_map(|place| answer.body.pointer(place)?.as_u64());
+        has_more(answer.body) != Some(false) && read.zip(total).is_some_and(|(read, total)| read < total)
+    }
+
     /// The way to the page after `answer`, which came for `arguments` from the API at `base`.
     pub(crate) fn next(&self, answer: Answered<'_>, arguments: &JsonObject, base: &Url) -> Next {
         let Answered { headers, body, .. } = answer;
@@ -206,7 +150,7 @@ impl<'o> PageParameters<'o> {
             return self.at(next, answer, base);
         }
         // A last page has links to others, such as the first.
-        if links.iter().any(|link| link.contains("rel=")) {
+        if links.iter().any(|link| is_of_pages(link)) {
             return Next::End;
         }
         let is_address = |text: &str| text.contains("://") || text.starts_with(['/', '?']);
@@ -246,34 +190,62 @@ impl<'o> PageParameters<'o> {
 
     /// The next page by its number, or by the number of items before it.
     fn count(&self, answer: Answered<'_>, arguments: &JsonObject, has_more: Option<bool>) -> Next {
+        match self.counted(answer, arguments, has_more) {
+            Next::End if self.are_more(answer) => Next::OutOfReach,
+            next => next,
+        }
+    }
+
+    fn counted(&self, answer: Answered<'_>, arguments: &JsonObject, has_more: Option<bool>) -> Next {
         let given = |parameter: &Parameter| arguments.get(&*parameter.argument).and_then(number);
         let items = answer.items.len() as u64;
         if items == 0 {
-            return Next::End;
+            return if says_failed(answer.body) { Next::OutOfReach } else { Next::End };
         }
         // A page that is not full is the last one.
         let size = self.size.and_then(given);
-        if has_more.is_none() && size.is_some_and(|size| items < size) {
+        if has_more.is_none() && size.is_some_and(|size| items < size) && !self.are_more(answer) {
             return Next::End;
         }
         let total = TOTALS.iter().find_map(|place| answer.body.pointer(place)?.as_u64());
         if let Some(parameter) = self.offset {
-            let next = given(parameter).unwrap_or(0).saturating_add(items);
-            return match total.is_some_and(|total| next >= total) {
+            let first = self.first(parameter, answer, &OFFSET_NUMBERS, arguments).unwrap_or(0);
+            let next = given(parameter).unwrap_or(first).saturating_add(items);
+            return match total.is_some_and(|total| next.saturating_sub(first) >= total) {
                 true => Next::End,
                 false => Next::Counted(parameter.argument.clone(), json!(next)),
             };
         }
         let Some(parameter) = self.page else {
-            return if has_more == Some(true) { Next::OutOfReach } else { Next::End };
+            return if has_more == Some(true) || names_next(answer.body) {
+                Next::OutOfReach
+            } else {
+                Next::End
+            };
         };
-        let page = given(parameter).unwrap_or(1);
-        let read = page.max(1).saturating_mul(size.unwrap_or(items).max(items));
+        let first = self.first(parameter, answer, &PAGE_NUMBERS, arguments);
+        let page = given(parameter).or(first).unwrap_or(1);
+        let pages = page.saturating_add(1).saturating_sub(first.unwrap_or(page.min(1)));
+        let read = pages.saturating_mul(size.unwrap_or(items).max(items));
         let is_all = total.is_some_and(|total| read >= total);
-        match is_all {
+        match is_all && !self.are_more(answer) {
             true => Next::End,
             false => Next::Counted(parameter.argument.clone(), json!(page.saturating_add(1))),
         }
+    }
+
+    /// The number of the first page or item, 0 or 1: that of an answer to a call that named none, or the one of the document.
+    fn first(
+        &self,
+        parameter: &Parameter,
+        answer: Answered<'_>,
+        places: &[&str],
+        arguments: &JsonObject,
+    ) -> Option<u64> {
+        let is_named = arguments.contains_key(&*parameter.argument);
+        let said = || places.iter().find_map(|place| answer.body.pointer(place).and_then(number));
+        let said = (!is_named).then(said).flatten();
+        said.filter(|first| *first <= 1).or_else(|| parameter.first.filter(|first| *first <= 1))
     }
 
     /// Returns `true` if addresses differ only in parameters that the operation declares, or that are named like a page.
@@ -317,18 +289,9 @@ impl<'o> PageParameters<'o> {
     }
 }
 
-/// The flag of an answer that says whether there are more items.
-pub(crate) fn has_more(body: &Value) -> Option<bool> {
-    MORE_FLAGS.iter().find_map(|place| body.pointer(place)?.as_bool())
-}
-
 /// Returns `true` if pages of the operation can be collected: it only reads.
 pub(crate) fn is_possible(operation: &Operation) -> bool {
     operation.method == Method::GET
-}
-
-fn number(value: &Value) -> Option<u64> {
-    value.as_u64().or_else(|| value.as_str()?.parse().ok())
 }
 
 fn bare(name: &str) -> String {
@@ -369,6 +332,8 @@ mod tests {
             allow_reserved: false,
             required: false,
             content: None,
+            first: None,
+            members: Box::default(),
         }
     }
 
@@ -385,10 +350,13 @@ mod tests {
         };
         let mut headers = HeaderMap::new();
         headers.extend(link.map(|link| (LINK, HeaderValue::from_str(link).unwrap())));
-        let items = take_items(&mut body).unwrap();
+        let (_, items) = take_items(&mut body, None).unwrap();
         let url = Url::parse("https://api.example/v1/things?page=1").unwrap();
-        let answer = Answered { headers: &headers, body: &body, items: &items, url: &url, credentials: &[] };
-        known.next(answer, arguments.as_object().unwrap(), &base())
+        let arguments = arguments.as_object().unwrap();
+        let before = known.begin_with(arguments).then_some(0);
+        let answer =
+            Answered { headers: &headers, body: &body, items: &items, before, url: &url, credentials: &[] };
+        known.next(answer, arguments, &base())
     }
 
     fn named(name: &str, value: Value) -> Next {
@@ -485,5 +453,11 @@ mod tests {
         }
         assert_eq!(next(&[], json!({}), None, json!({"has_more": true, "items": [{}]})), Next::OutOfReach);
         assert_eq!(next(&[], json!({}), None, two()), Next::End);
+        let failed = json!({"ok": false, "error": "ratelimited", "items": []});
+        assert_eq!(next(&["page"], json!({"page": 2}), None, failed), Next::OutOfReach);
+        let empty = json!({"ok": true, "errors": [], "items": []});
+        assert_eq!(next(&["page"], json!({"page": 2}), None, empty), Next::End);
+        let short = json!({"total": 25, "items": [{}, {}]});
+        assert_eq!(next(&["page", "per_page"], json!({"per_page": 50}), None, short), counted("page", 2));
     }
 }

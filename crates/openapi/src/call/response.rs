@@ -77,9 +77,17 @@ impl Response {
     /// # Errors
     /// It is compressed.
     pub(crate) fn check(&self) -> Result<(), CallError> {
-        match self.headers.get(CONTENT_ENCODING).map(HeaderValue::as_bytes) {
-            None | Some(b"" | b"identity") => Ok(()),
-            Some(_) => {
+        let is_plain = |value: &HeaderValue| {
+            value.to_str().is_ok_and(|codings| {
+                let mut codings = codings.split(',').map(|coding| coding.trim().to_ascii_lowercase());
+                codings.all(|coding| matches!(&*coding, "" | "identity" | "chunked"))
+            })
+        };
+        let mut codings =
+            [CONTENT_ENCODING, TRANSFER_ENCODING].into_iter().flat_map(|name| self.headers.get_all(name));
+        match codings.all(is_plain) {
+            true => Ok(()),
+            false => {
                 Err(CallError::BadAnswer("it is compressed, which the gateway did not ask for".to_owned()))
             }
         }

@@ -10,7 +10,7 @@ use super::{
     input::{ArgumentSchema, Open},
     json::is_shorter,
     media,
-    parameters::{Parameters, collection_format, encoding_style, example},
+    parameters::{Parameters, collection_format, encoding_style, example, members},
     sources::Node,
     words::{plain, sentences},
 };
@@ -239,8 +239,14 @@ fn field_encoding<'d>(
     schema: Node<'d>,
     encoding: Option<Node<'d>>,
 ) -> FieldEncoding {
-    let mut out =
-        FieldEncoding { content_type: None, style: None, explode: false, allow_reserved: false, file: false };
+    let mut out = FieldEncoding {
+        content_type: None,
+        style: None,
+        explode: false,
+        allow_reserved: false,
+        file: false,
+        members: Box::default(),
+    };
     if !matches!(kind, BodyKind::Form | BodyKind::Multipart) {
         return out;
     }
@@ -259,6 +265,9 @@ fn field_encoding<'d>(
         (None, Some(content_type)) => out.content_type = context.own(schema, content_type),
         (None, None) if kind == BodyKind::Form => (out.style, out.explode) = (Some(Style::Form), true),
         (None, None) => {}
+    }
+    if out.explode && out.style == Some(Style::Form) {
+        out.members = members(context, schema);
     }
     out
 }
@@ -326,6 +335,8 @@ fn swagger<'d>(
                 explode: is_styled && explode,
                 allow_reserved: false,
                 file: is_file,
+                // They are no objects there.
+                members: Box::default(),
             },
         })
     };

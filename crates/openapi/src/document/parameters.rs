@@ -20,6 +20,8 @@ use crate::{Location, Parameter, PathPart, Style};
 const MOST: usize = 1_000;
 /// Longest description of a parameter, in characters.
 pub(super) const DESCRIPTION: usize = 300;
+/// Members of an object that is a parameter, at most.
+const MOST_MEMBERS: usize = 500;
 /// Work of reading a parameter without its description; see [`Context::spend`].
 const PARAMETER_WORK: usize = 200;
 /// Longest example of a parameter, in bytes of JSON.
@@ -152,12 +154,43 @@ fn outside<'d>(
             allow_reserved: node.is("allowReserved"),
             required: location == Location::Path || node.is("required"),
             content: media_type,
+            first: schema.and_then(|schema| first(context, schema, description)),
+            members: match (style, explode, schema) {
+                (Style::Form | Style::Cookie, true, Some(schema)) => members(context, schema),
+                _ => Box::default(),
+            },
         },
         schema,
         description: sentences(&plain(description), DESCRIPTION).to_owned(),
         deprecated: node.is("deprecated"),
         example: example.filter(|example| super::json::is_shorter(example, LONGEST_EXAMPLE)),
     })
+}
+
+/// Names of the members that a schema describes, and those of its `allOf`.
+pub(super) fn members<'d>(context: &Context<'d>, schema: Node<'d>) -> Box<[Arc<str>]> {
+    let Ok(schema) = context.sources.resolve(schema) else { return Box::default() };
+    let parts = schema.get("allOf").into_iter().flat_map(|all| all.items().collect::<Vec<_>>());
+    let parts = parts.filter_map(|part| context.sources.resolve(part).ok());
+    let named = std::iter::once(schema).chain(parts).filter_map(|part| part.get("properties"));
+    named
+        .flat_map(|all| all.members().collect::<Vec<_>>())
+        .map(|(name, _)| name.into())
+        .take(MOST_MEMBERS)
+        .collect()
+}
+
+/// The number at which a parameter that counts begins.
+fn first<'d>(context: &Context<'d>, schema: Node<'d>, description: &str) -> Option<u64> {
+    let schema = context.resolved(schema)?;
+    let number = |key| schema.value.get(key).and_then(Value::as_u64);
+    let start = &description[..description.floor_char_boundary(LONGEST_EXAMPLE)].to_ascii_lowercase();
+    let is_zero = || {
+        ["zero-based", "zero based", "0-based", "0 based", "(0..n)"].iter().any(|words| start.contains(words))
+    };
+    number("default")
+        .or_else(|| number("minimum").filter(|least| *least <= 1))
+        .or_else(|| is_zero().then_some(0))
 }
 
 /// The first example of a parameter or a media type.
@@ -315,6 +348,8 @@ fn undescribed<'d>(name: &str) -> Outside<'d> {
             allow_reserved: false,
             required: true,
             content: None,
+            first: None,
+            members: Box::default(),
         },
         schema: None,
         description: String::new(),

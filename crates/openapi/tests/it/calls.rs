@@ -33,6 +33,7 @@ fn field(name: &str) -> BodyField {
         explode: true,
         allow_reserved: false,
         file: false,
+        members: Box::default(),
     };
     BodyField { argument: name.into(), name: name.into(), encoding }
 }

@@ -39,6 +39,7 @@ fn with_body(kind: BodyKind, style: Style, open: bool) -> Operation {
         explode: true,
         allow_reserved: false,
         file: false,
+        members: Box::default(),
     };
     let field = BodyField { argument: "d".into(), name: "d".into(), encoding };
     let arguments = BodyArguments::Fields { fields: [field].into(), open };
@@ -57,7 +58,7 @@ async fn text_that_a_caller_multiplies_is_refused_before_it_is_written() {
         (styled(Location::Query, Style::DeepObject, true), json!({"d": tall()}), "the URL"),
         (styled(Location::Query, Style::Form, true), json!({"d": many}), "the URL"),
         (styled(Location::Query, Style::PipeDelimited, false), json!({"d": [&long]}), "the URL"),
-        (styled(Location::Header, Style::Simple, true), json!({"d": wide()}), "a header"),
+        (styled(Location::Header, Style::Simple, true), json!({"d": many}), "a header"),
         (styled(Location::Cookie, Style::Form, true), json!({"d": many}), "a header"),
         (styled(Location::Cookie, Style::Form, true), json!({"d": {&long: 1}}), "a header"),
         (with_body(BodyKind::Form, Style::DeepObject, false), json!({"d": tall()}), "the body"),

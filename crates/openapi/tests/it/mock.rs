@@ -227,6 +227,8 @@ pub fn parameter(name: &str, location: Location) -> Parameter {
         allow_reserved: false,
         required: location == Location::Path,
         content: None,
+        first: None,
+        members: Box::default(),
     }
 }
 

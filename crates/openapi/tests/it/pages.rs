@@ -9,7 +9,9 @@ use std::{
 };
 
 use gatewright_core::{AppFuture, InvokeError, PageGate, Paginate};
-use gatewright_openapi::{Called, HttpApi, Location, Operation, OperationCall, Reporter, Surroundings};
+use gatewright_openapi::{
+    Called, HttpApi, Location, Operation, OperationCall, Parameter, Reporter, Surroundings,
+};
 use http::Method;
 use rmcp::model::{CallToolResult, JsonObject};
 use serde_json::{Value, json};
@@ -280,4 +282,80 @@ async fn answers_without_a_list_and_operations_that_change_something_are_refused
     let sent = mock.requests().len();
     let result = collect(&api, &listing(Method::POST, &["page"]), json!({}), 100, 9).await;
     assert_eq!((code(&result), mock.requests().len()), ("VALIDATION_ERROR".into(), sent));
+}
+
+#[tokio::test]
+async fn every_page_is_read_wherever_the_api_and_its_document_count_from() {
+    for (counts_from, documented, says) in [
+        (0, Some(0), ""),
+        (0, None, "page"),
+        (0, None, "number"),
+        (1, None, ""),
+        (1, Some(1), ""),
+        // Unsigned integers are described so.
+        (1, Some(0), ""),
+        (1, Some(0), "page"),
+        (1, Some(0), "has_more"),
+    ] {
+        let mock = Mock::start(move |request, _| {
+            let page: u64 =
+                field(&request.target, "page").and_then(|page| page.parse().ok()).unwrap_or(counts_from);
+            let first = 10 * page.saturating_sub(counts_from);
+            let items: Vec<u64> = (first..(first + 10).min(25)).collect();
+            let mut answer = json!({"items": items});
+            match says {
+                "" => {}
+                "has_more" => answer[says] = json!(first + 10 < 25),
+                says => answer[says] = json!(page),
+            }
+            json_reply(200, &answer)
+        })
+        .await;
+        let page = Parameter { first: documented, ..parameter("page", Location::Query) };
+        let operation = Operation { parameters: [page].into(), ..operation(Method::GET, "/things") };
+        let all = body(collect(&mock.api(|_| {}), &operation, json!({}), 100, 9).await);
+        let expected: Vec<u64> = (0..25).collect();
+        assert_eq!(all["items"], json!(expected), "{counts_from} {documented:?} {says}");
+        assert_eq!(all["hasMore"], false, "{counts_from} {documented:?} {says}");
+    }
+}
+
+#[tokio::test]
+async fn a_page_that_comes_again_ends_and_says_so_if_the_api_says_that_there_are_more() {
+    for (answer, is_more) in [
+        (json!({"items": [1, 2]}), false),
+        (json!({"items": [1, 2], "total": 25}), true),
+        (json!({"items": [1, 2], "has_more": true}), true),
+        (json!({"items": [1, 2], "last": false}), true),
+        (json!({"items": [1, 2], "next_cursor": {"id": 2}}), true),
+    ] {
+        let again = answer.clone();
+        let mock = Mock::start(move |_, _| json_reply(200, &again)).await;
+        let parameters: &[&str] = if answer.get("next_cursor").is_some() { &[] } else { &["page"] };
+        let all =
+            body(collect(&mock.api(|_| {}), &listing(Method::GET, parameters), json!({}), 100, 9).await);
+        assert_eq!((&all["items"], &all["hasMore"]), (&json!([1, 2]), &json!(is_more)), "{answer}");
+    }
+}
+
+#[tokio::test]
+async fn offsets_from_1_give_each_item_once() {
+    for says in [false, true] {
+        let mock = Mock::start(move |request, _| {
+            let start =
+                field(&request.target, "startIndex").and_then(|start| start.parse().ok()).unwrap_or(1_u64);
+            let items: Vec<u64> = (start..start + 10).filter(|item| *item <= 25).collect();
+            let mut answer = json!({"Resources": items, "totalResults": 25});
+            if says {
+                answer["startIndex"] = json!(start);
+            }
+            json_reply(200, &answer)
+        })
+        .await;
+        let start = Parameter { first: (!says).then_some(1), ..parameter("startIndex", Location::Query) };
+        let operation = Operation { parameters: [start].into(), ..operation(Method::GET, "/things") };
+        let all = body(collect(&mock.api(|_| {}), &operation, json!({}), 100, 9).await);
+        let expected: Vec<u64> = (1..=25).collect();
+        assert_eq!((&all["items"], &all["hasMore"]), (&json!(expected), &json!(false)), "{says}");
+    }
 }
