@@ -186,11 +186,16 @@ impl Shared {
                 }
             }
             let refresh = loader.config().refresh;
+            let wait = FIRST_RETRY * 2_u32.saturating_pow(failures.clamp(1, 10) - 1);
             match loader.config().place() {
+                // There may be memory for it, or a file that it refers to, by then.
+                DocumentPlace::File(_) if known_problem.is_some() => tokio::select! {
+                    () = loader.changed(FILE_EVERY) => {}
+                    () = tokio::time::sleep(wait) => {}
+                },
                 DocumentPlace::File(_) => loader.changed(FILE_EVERY).await,
                 DocumentPlace::Url(_) if self.loaded.load().is_none() => {
-                    let wait = FIRST_RETRY * 2_u32.saturating_pow(failures.clamp(1, 10) - 1);
-                    tokio::time::sleep(wait.min(refresh)).await;
+                    tokio::time::sleep(wait.min(refresh)).await
                 }
                 DocumentPlace::Url(_) => tokio::time::sleep(refresh).await,
             }

@@ -28,6 +28,7 @@ mod parameters;
 mod parse;
 mod parts;
 mod responses;
+mod room;
 mod scan;
 mod schema;
 mod security;

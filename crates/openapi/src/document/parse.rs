@@ -1,9 +1,11 @@
 //! Texts of documents, JSON or YAML, as values. Length, number of values and depth are bounded before and while they are built.
 
-use gatewright_core::{Unreadable, count_values};
 use serde_json::Value;
 
-use super::DocumentError;
+use super::{
+    DocumentError,
+    room::{DocumentRoom, IfTaken},
+};
 
 /// Longest text, in bytes. GitHub's document with all its references has 13 MB, and Microsoft Graph's has 35 MB.
 pub(super) const LONGEST_TEXT: usize = 48 << 20;
@@ -17,38 +19,43 @@ const LEAST_VALUES: usize = 20_000;
 /// Stack for the reader of YAML, which needs much for each level.
 const STACK: usize = 32 << 20;
 
-/// Reads `text` as JSON or YAML.
+/// Reads `text` as JSON or YAML, in the room that is returned with its value.
 ///
 /// # Errors
-/// The text is neither, or larger than the limits.
-pub(super) fn parse(text: &str) -> Result<Value, DocumentError> {
+/// The text is neither, or larger than the limits, or there is too little memory left.
+pub(super) fn parse(text: &str, if_taken: IfTaken) -> Result<(Value, DocumentRoom), DocumentError> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     if text.len() > LONGEST_TEXT {
         return Err(DocumentError::TooLarge(format!("it has more than {} MiB", LONGEST_TEXT >> 20)));
     }
     if !text.trim_start().starts_with('{') {
-        return yaml(text);
+        return yaml(text, if_taken);
     }
-    count_values(text.as_bytes(), MOST_VALUES).map_err(|problem| match problem {
-        Unreadable::TooMany => DocumentError::TooLarge(problem.to_string()),
-        Unreadable::TooDeep | Unreadable::ReservedKey => DocumentError::Syntax(problem.to_string()),
-    })?;
+    let room = DocumentRoom::of_json(text, MOST_VALUES, if_taken)?;
     // A mapping of YAML may begin with a brace, too.
-    serde_json::from_str(text)
-        .or_else(|error| yaml(text).map_err(|_| DocumentError::Syntax(error.to_string())))
+    match serde_json::from_str(text) {
+        Ok(value) => Ok((value, room)),
+        Err(error) => {
+            drop(room);
+            yaml(text, if_taken).map_err(|_| DocumentError::Syntax(error.to_string()))
+        }
+    }
 }
 
-fn yaml(text: &str) -> Result<Value, DocumentError> {
+fn yaml(text: &str, if_taken: IfTaken) -> Result<(Value, DocumentRoom), DocumentError> {
+    // Aliases may make more of a text than it says, in proportion to its length.
+    let most = text.len().saturating_mul(VALUES_PER_BYTE).saturating_add(LEAST_VALUES).min(MOST_VALUES);
+    let room = DocumentRoom::of_yaml(text, most, if_taken)?;
     let failed = || DocumentError::Syntax("it cannot be read: there is no thread for it".to_owned());
     std::thread::scope(|scope| {
-        let reader = std::thread::Builder::new().stack_size(STACK).spawn_scoped(scope, || read_yaml(text));
-        reader.map_err(|_| failed())?.join().map_err(|_| failed())?
+        let reader =
+            std::thread::Builder::new().stack_size(STACK).spawn_scoped(scope, || read_yaml(text, most));
+        let value = reader.map_err(|_| failed())?.join().map_err(|_| failed())??;
+        Ok((value, room))
     })
 }
 
-fn read_yaml(text: &str) -> Result<Value, DocumentError> {
-    // Aliases may make more of a text than it says, in proportion to its length.
-    let most = text.len().saturating_mul(VALUES_PER_BYTE).saturating_add(LEAST_VALUES).min(MOST_VALUES);
+fn read_yaml(text: &str, most: usize) -> Result<Value, DocumentError> {
     let options = serde_saphyr::options! {
         // `on`, `no` and `y` are texts in YAML 1.2.
         strict_booleans: true,
@@ -69,6 +76,10 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+
+    fn parse(text: &str) -> Result<Value, DocumentError> {
+        super::parse(text, IfTaken::Refuse).map(|(value, _)| value)
+    }
 
     #[test]
     fn json_and_yaml_are_told_apart_and_keys_of_yaml_are_texts() {

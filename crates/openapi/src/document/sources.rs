@@ -11,6 +11,7 @@ use serde_json::Value;
 
 use super::{
     DocumentError, parse,
+    room::{DocumentRoom, IfTaken},
     scan::{wanted, without_fragment},
     work::Work,
 };
@@ -31,6 +32,7 @@ struct Source {
     /// URL, or path relative to the first document. Empty for the first document.
     url: String,
     value: Value,
+    _room: DocumentRoom,
 }
 
 /// Documents by their URLs.
@@ -55,7 +57,7 @@ impl Sources {
         let mut sources = Self::default();
         let mut bytes = text.len();
         let (mut known, mut waiting) = (HashSet::new(), Vec::new());
-        let mut new = sources.add(String::new(), parse::parse(text)?);
+        let mut new = sources.add(String::new(), parse::parse(text, IfTaken::Wait)?);
         if let Some(own) = sources.all[0].value.get("$self").and_then(Value::as_str) {
             sources.by_url.insert(without_fragment(own).to_owned(), Ok(0));
         }
@@ -77,7 +79,7 @@ impl Sources {
             let value = fetch(&url).and_then(|text| {
                 bytes += text.len();
                 match bytes <= parse::LONGEST_TEXT {
-                    true => parse::parse(&text).map_err(|error| error.to_string()),
+                    true => parse::parse(&text, IfTaken::Refuse).map_err(|error| error.to_string()),
                     false => Err("the documents that are referred to are too large".to_owned()),
                 }
             });
@@ -94,10 +96,10 @@ impl Sources {
     }
 
     /// Adds a document, and returns the URLs of those that it refers to.
-    fn add(&mut self, url: String, value: Value) -> Vec<String> {
+    fn add(&mut self, url: String, (value, room): (Value, DocumentRoom)) -> Vec<String> {
         let wanted = wanted(&url, &value);
         self.by_url.insert(url.clone(), Ok(self.all.len()));
-        self.all.push(Source { url, value });
+        self.all.push(Source { url, value, _room: room });
         wanted
     }
 
