@@ -1,6 +1,10 @@
 //! The lists of executions: steps that change the indexes.
 
-use std::{collections::HashMap, sync::Arc, time::Duration};
+use std::{
+    collections::HashMap,
+    sync::{Arc, PoisonError},
+    time::Duration,
+};
 
 use tokio::sync::Mutex;
 
@@ -19,7 +23,12 @@ pub(super) struct Directory {
     pub(super) journals: Arc<Journals>,
     /// One for each pair of index records: changes from this instance do not fail each other.
     changing: [Mutex<()>; SHARDS],
+    /// What ended executions take in each record of the index, and when it was read.
+    ended: std::sync::Mutex<Option<(u64, [Taken; SHARDS])>>,
 }
+
+/// Time after which other instances may have added much to what was read.
+const KNOWN_MS: u64 = 5_000;
 
 fn open_key(shard: usize) -> String {
     format!("open {shard}")
@@ -34,11 +43,22 @@ fn size(entry: &Entry) -> u64 {
     entry.bytes + HEAD_BYTES
 }
 
-/// Moves ended executions to `evicted` until there is room for the last one: the oldest ones of the caller whose executions take the most room.
-fn make_room_for_last(entries: &mut Vec<Entry>, config: &ExecutionsConfig, evicted: &mut Vec<Entry>) {
+/// Moves ended executions to `evicted` until there is room for the last one: the oldest ones of the caller whose executions take the most room. A record of the
+/// index may have more than its part as long as all together, with those `beside` it, are not too many.
+fn make_room_for_last(
+    entries: &mut Vec<Entry>,
+    beside: Taken,
+    config: &ExecutionsConfig,
+    evicted: &mut Vec<Entry>,
+) {
     let Some(newest) = entries.last().map(size) else { return };
-    let mut bytes = entries.iter().map(size).sum();
-    while config.are_too_many(entries.len(), bytes, newest, SHARDS) {
+    let mut bytes: u64 = entries.iter().map(size).sum();
+    let are_all_too_many = |count: usize, bytes: u64| {
+        beside.count + count > config.max_executions as usize
+            || (beside.bytes as u64).saturating_add(bytes) > config.max_bytes
+    };
+    while config.are_too_many(entries.len(), bytes, newest, SHARDS) && are_all_too_many(entries.len(), bytes)
+    {
         let mut weights: HashMap<OwnerTag, u64> = HashMap::new();
         for entry in &*entries {
             *weights.entry(entry.counts_for()).or_default() += config.weight(size(entry));
@@ -96,7 +116,7 @@ impl Taken {
 
 impl Directory {
     pub(super) fn new(journals: Arc<Journals>) -> Self {
-        Self { journals, changing: std::array::from_fn(|_| Mutex::default()) }
+        Self { journals, changing: std::array::from_fn(|_| Mutex::default()), ended: Default::default() }
     }
 
     /// The executions that are open.
@@ -198,18 +218,43 @@ impl Directory {
     /// Lists executions of one shard as ended, and removes those that find no room then.
     pub(super) async fn add_ended(&self, shard: usize, new: &[Entry]) -> Result<(), ExecutionError> {
         let mut evicted = Vec::new();
+        let (beside, mut own) = (self.ended_beside(shard).await?, Taken::default());
         self.change(shard, ended_key(shard), |entries| {
             evicted.clear();
             entries.retain(|other| new.iter().all(|entry| entry.id != other.id));
             for entry in new {
                 entries.push(*entry);
-                make_room_for_last(entries, &self.journals.config, &mut evicted);
+                make_room_for_last(entries, beside, &self.journals.config, &mut evicted);
             }
+            own = Taken::of(&*entries);
             Ok(())
         })
         .await?;
+        if let Some((_, all)) = &mut *self.ended.lock().unwrap_or_else(PoisonError::into_inner) {
+            all[shard] = own;
+        }
         let keys: Vec<String> = evicted.iter().flat_map(|entry| all_keys(entry.id, entry.records)).collect();
         self.journals.remove_records(&keys).await
+    }
+
+    /// What ended executions take in the other records of the index, as it was known a few seconds ago.
+    async fn ended_beside(&self, shard: usize) -> Result<Taken, ExecutionError> {
+        let now_ms = self.journals.clock.now_ms();
+        let known = *self.ended.lock().unwrap_or_else(PoisonError::into_inner);
+        let all = match known {
+            Some((at_ms, all)) if now_ms.saturating_sub(at_ms) < KNOWN_MS => all,
+            _ => {
+                let mut all = [Taken::default(); SHARDS];
+                for entry in self.ended().await? {
+                    let taken = &mut all[entry.ended_shard()];
+                    *taken = taken.and(&Taken::of([&entry]));
+                }
+                *self.ended.lock().unwrap_or_else(PoisonError::into_inner) = Some((now_ms, all));
+                all
+            }
+        };
+        let others = all.iter().enumerate().filter(|(other, _)| *other != shard);
+        Ok(others.fold(Taken::default(), |sum, (_, taken)| sum.and(taken)))
     }
 
     /// Corrects the index where an instance died before it could: `head` has ended, or does not exist.

@@ -337,3 +337,19 @@ async fn ended_executions_of_one_principal_do_not_take_the_place_of_those_of_oth
         assert!(executions.open(&last, Reader::Operator).await.is_err(), "her own old ones made room");
     }
 }
+
+#[tokio::test]
+async fn results_are_kept_as_long_as_all_together_have_room_whatever_their_ids() {
+    for (executions, _) in both(&ExecutionsConfig::default()) {
+        let mut kept = Vec::new();
+        for n in 0..20 {
+            let owner = principal(&format!("caller {n}"), None);
+            let lease = executions.create(&owner, detached(), &vec![0; 3 << 20]).await.unwrap();
+            lease.end(&ok(), CallCounts::default()).await.unwrap();
+            kept.push((owner, lease.id().to_string()));
+        }
+        for (owner, id) in &kept {
+            assert!(executions.open(id, Reader::Owner(owner)).await.is_ok(), "{id}");
+        }
+    }
+}
