@@ -200,12 +200,12 @@ impl Executions {
         })
     }
 
-    /// Detached executions that no instance runs although they do not wait: their instance is gone. One call looks at a bounded number; the next
-    /// one goes on behind them.
+    /// Detached executions that no instance runs although they do not wait: their instance is gone. [`Head::bytes`] is what there was
+    /// room for in their journals, which may be more than they have. One call looks at a bounded number; the next one goes on behind them.
     ///
     /// # Errors
     /// The store does not answer.
-    pub async fn abandoned(&self) -> Result<Vec<ExecutionId>, ExecutionError> {
+    pub async fn abandoned(&self) -> Result<Vec<Head>, ExecutionError> {
         match &self.0.store {
             Store::Memory(memory) => Ok(memory.abandoned()),
             Store::Shared(shared) => shared.abandoned().await,

@@ -106,14 +106,17 @@ impl Kept {
         }
     }
 
+    fn head(&self) -> Head {
+        Head { bytes: self.journal.bytes(), ..self.head.clone() }
+    }
+
     fn execution(&self) -> Execution {
-        let head = Head { bytes: self.journal.bytes(), ..self.head.clone() };
+        let head = self.head();
         Execution { head, chunks: self.journal.chunks() }
     }
 
     fn listed(&self, now_ms: u64) -> Listed {
-        let head = Head { bytes: self.journal.bytes(), ..self.head.clone() };
-        Listed { head, held: self.is_leased(now_ms) }
+        Listed { head: self.head(), held: self.is_leased(now_ms) }
     }
 }
 
@@ -231,23 +234,21 @@ impl Memory {
         open.into_iter().chain(ended).take(most).map(|kept| kept.listed(now_ms)).collect()
     }
 
-    pub(crate) fn abandoned(&self) -> Vec<ExecutionId> {
+    pub(crate) fn abandoned(&self) -> Vec<Head> {
         let now_ms = self.clock.now_ms();
         let mut table = self.lock();
         let after = table.looked_at.map_or(Bound::Unbounded, Bound::Excluded);
         let looked_at: Vec<ExecutionId> =
             table.open.range((after, Bound::Unbounded)).take(MOST_LOOKED_AT).copied().collect();
         table.looked_at = if looked_at.len() < MOST_LOOKED_AT { None } else { looked_at.last().copied() };
-        let is_abandoned = |id: &ExecutionId| {
-            table.all.get(id).is_some_and(|kept| {
-                let head = &kept.head;
-                head.about.detached
-                    && head.state == State::Running
-                    && head.expires_ms > now_ms
-                    && !kept.is_leased(now_ms)
-            })
+        let is_abandoned = |kept: &&Kept| {
+            let head = &kept.head;
+            head.about.detached
+                && head.state == State::Running
+                && head.expires_ms > now_ms
+                && !kept.is_leased(now_ms)
         };
-        looked_at.into_iter().filter(is_abandoned).collect()
+        looked_at.iter().filter_map(|id| table.all.get(id)).filter(is_abandoned).map(Kept::head).collect()
     }
 
     pub(crate) fn cancel(

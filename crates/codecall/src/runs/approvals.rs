@@ -68,7 +68,7 @@ impl CodeCall {
         if !self.has_settled(&past.waiting()).await? {
             return Ok(false);
         }
-        match self.go_on_alone(id).await {
+        match self.go_on_alone(&head).await {
             Ok(true) => {
                 tracing::info!(execution.id = id, "going on with an execution whose approval is settled");
             }

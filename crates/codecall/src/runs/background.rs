@@ -71,10 +71,24 @@ const COPIES_OF_JOURNAL: usize = 3;
 
 impl Background {
     /// Room for the journal of `head`, which its run goes through again; none if there is too little memory left now.
-    pub(super) fn journal_room(&self, head: &Head) -> Option<Share> {
-        let bytes = usize::try_from(head.bytes).unwrap_or(usize::MAX).saturating_mul(COPIES_OF_JOURNAL);
+    pub(super) fn journal_room(&self, head: &Head) -> Option<JournalRoom> {
         // The largest one needs all of it.
-        self.journals.take(head.claimant(), bytes.min(self.journals.most())).ok()
+        let bytes = JournalRoom::bytes(head).min(self.journals.most());
+        self.journals.take(head.claimant(), bytes).ok().map(JournalRoom)
+    }
+}
+
+/// Room for the journal that a run goes through again.
+pub(super) struct JournalRoom(Share);
+
+impl JournalRoom {
+    fn bytes(head: &Head) -> usize {
+        usize::try_from(head.bytes).unwrap_or(usize::MAX).saturating_mul(COPIES_OF_JOURNAL)
+    }
+
+    /// Gives back what `head`, with the bytes that were read, does not need.
+    pub(super) fn shrink_to(&mut self, head: &Head) {
+        self.0.shrink_to(Self::bytes(head));
     }
 }
 
@@ -154,4 +168,33 @@ async fn connect() -> Result<Nobody, ErrorData> {
         server: server.map_err(|error| broken(error.to_string()))?,
         _client: client.map_err(|error| broken(error.to_string()))?,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use gatewright_executions::{Executions, ExecutionsConfig, NewExecution, Reader};
+
+    use super::*;
+
+    #[tokio::test]
+    async fn runs_that_go_on_take_room_for_their_journals_until_they_end() {
+        let background =
+            Background { journals: Shares::new(600, Portion::AsMuchAsFree), ..Default::default() };
+        let executions = Executions::in_memory(ExecutionsConfig::default());
+        let head = async |subject: &str, bytes| {
+            let owner = Principal { subject: subject.into(), ..Principal::local() };
+            let lease = executions.create(&owner, NewExecution::default(), b"start").await.unwrap();
+            let mut head = executions.head(&lease.id().to_string(), Reader::Operator).await.unwrap();
+            head.bytes = bytes;
+            head
+        };
+        let ada = background.journal_room(&head("ada", 100).await).unwrap();
+        assert!(background.journal_room(&head("ada", 10).await).is_none(), "half of it is ada's");
+        let mut bob = background.journal_room(&head("bob", 90).await).unwrap();
+        assert!(background.journal_room(&head("cyd", 30).await).is_none());
+        bob.shrink_to(&head("bob", 60).await);
+        assert!(background.journal_room(&head("cyd", 30).await).is_some(), "less was read than was listed");
+        drop((ada, bob));
+        assert!(background.journal_room(&head("ada", u64::MAX).await).is_some(), "the largest one alone");
+    }
 }

@@ -9,7 +9,7 @@ use std::{
 use gatewright_core::{
     AnsweredLater, Authenticator, Caller, Claimant, PlanFacts, rmcp::model::CallToolResult,
 };
-use gatewright_executions::{ExecutionError, ExecutionId, Reader, State};
+use gatewright_executions::{ExecutionError, ExecutionId, Head, Reader, State};
 use serde_json::json;
 use tokio::{sync::broadcast::error::RecvError, time::Instant};
 use tokio_util::sync::CancellationToken;
@@ -72,11 +72,11 @@ impl CodeCall {
     }
 
     /// Goes on with runs whose instance is gone.
-    async fn take_over(self: &Arc<Self>, abandoned: Vec<ExecutionId>) {
-        for id in abandoned {
+    async fn take_over(self: &Arc<Self>, abandoned: Vec<Head>) {
+        for head in abandoned {
             // Another instance may have been faster.
-            if let Ok(true) = self.go_on_alone(&id.to_string()).await {
-                tracing::info!(execution.id = %id, "going on with an execution whose instance is gone");
+            if let Ok(true) = self.go_on_alone(&head).await {
+                tracing::info!(execution.id = %head.id, "going on with an execution whose instance is gone");
             }
         }
     }
@@ -86,15 +86,16 @@ impl CodeCall {
     ///
     /// # Errors
     /// Another instance has it, it has ended, or a store does not answer. [`ExecutionError::Full`] if there is too little memory for its journal now.
-    pub(super) async fn go_on_alone(self: &Arc<Self>, id: &str) -> Result<bool, ExecutionError> {
-        let head = self.executions.head(id, Reader::Operator).await?;
-        let owner = self.background.owner_now(&head).await?;
+    pub(super) async fn go_on_alone(self: &Arc<Self>, head: &Head) -> Result<bool, ExecutionError> {
+        let owner = self.background.owner_now(head).await?;
         if matches!(owner, OwnerNow::Unknown) && head.state == State::Waiting {
             return Ok(false);
         }
         // Many may be there to go on with: those for which there is no room now come later.
-        let room = self.background.journal_room(&head).ok_or(ExecutionError::Full)?;
+        let mut room = self.background.journal_room(head).ok_or(ExecutionError::Full)?;
+        let id = &head.id.to_string();
         let (lease, execution) = self.executions.acquire(id, Reader::Operator).await?;
+        room.shrink_to(&execution.head);
         let Some(mut run) = Run::resume(self, lease, execution).await else {
             tracing::warn!(execution.id = id, "the journal of an execution cannot be read");
             let ending = ExecutionError::Unreadable.into();

@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, net::IpAddr, sync::Arc, time::Instant};
 
 use gatewright_agentscript::{CallStatus, Journal, Outcome, RunError, RunRequest, RunResult, WorkerError};
 use gatewright_core::{
-    Caller, Era, Share, codes, off_thread,
+    Caller, Era, codes, off_thread,
     rmcp::{
         RoleServer,
         model::{CallToolRequestParams, CallToolResponse, CallToolResult, InputResponses, MetaObject},
@@ -18,6 +18,7 @@ use serde_json::{Value, json};
 
 use super::{
     KeptOutcome, Past, Questions, RunJournal, RunStart,
+    background::JournalRoom,
     detached::running,
     questions::{Open, Waiting, described, withdraw},
     record::Chunk,
@@ -56,7 +57,7 @@ pub(crate) struct Run {
     /// The request that it runs for began it.
     pub(crate) is_new: bool,
     /// Room for its journal, of a run in the background that goes on.
-    pub(super) room: Option<Share>,
+    pub(super) room: Option<JournalRoom>,
 }
 
 impl Run {

@@ -294,7 +294,7 @@ impl Shared {
         Ok(listed)
     }
 
-    pub(crate) async fn abandoned(&self) -> Result<Vec<ExecutionId>, ExecutionError> {
+    pub(crate) async fn abandoned(&self) -> Result<Vec<Head>, ExecutionError> {
         let mut entries = self.directory.open().await?;
         entries.sort_by_key(|entry| entry.id);
         let start = self.look_at.load(Ordering::Relaxed);
@@ -309,7 +309,10 @@ impl Shared {
         let mut abandoned = Vec::new();
         for (entry, head) in free.iter().zip(heads) {
             match head {
-                Some(head) if head.state == State::Running && head.about.detached => abandoned.push(head.id),
+                // While it ran, its size was listed, and not in the head.
+                Some(head) if head.state == State::Running && head.about.detached => {
+                    abandoned.push(Head { bytes: head.bytes.max(entry.bytes), ..head });
+                }
                 Some(head) if head.is_open() => {}
                 head => self.directory.tidy(entry, head.as_ref()).await?,
             }

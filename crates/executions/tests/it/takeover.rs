@@ -25,7 +25,7 @@ async fn pass(clock: &Clock, time: Duration) {
 }
 
 async fn ids(executions: &Executions) -> Vec<String> {
-    executions.abandoned().await.unwrap().into_iter().map(|id| id.to_string()).collect()
+    executions.abandoned().await.unwrap().into_iter().map(|head| head.id.to_string()).collect()
 }
 
 #[tokio::test(start_paused = true)]
@@ -69,11 +69,14 @@ async fn an_instance_that_was_stalled_cannot_write_after_another_took_over() {
     let stalled = a.create(&ada, detached(), b"start").await.unwrap();
     let id = stalled.id().to_string();
     stalled.append(b"one").await.unwrap();
+    stalled.append(&[7; 100_000]).await.unwrap();
     // The process stands still: its timers do not run.
     clock.advance(LEASE);
-    assert_eq!(ids(&b).await, [id.as_str()]);
+    let abandoned = b.abandoned().await.unwrap();
+    assert_eq!(abandoned.iter().map(|head| head.id.to_string()).collect::<Vec<_>>(), [id.as_str()]);
+    assert!(abandoned[0].bytes >= 100_000, "{}", abandoned[0].bytes);
     let (lease, found) = b.acquire(&id, Reader::Operator).await.unwrap();
-    assert_eq!(found.chunks, [b"start".to_vec(), b"one".to_vec()]);
+    assert_eq!(found.chunks, [b"start".to_vec(), b"one".to_vec(), vec![7; 100_000]]);
     assert_eq!(stalled.append(b"two").await.unwrap_err(), ExecutionError::LeaseLost);
     assert!(stalled.lost().is_cancelled());
     assert_eq!(
@@ -83,7 +86,7 @@ async fn an_instance_that_was_stalled_cannot_write_after_another_took_over() {
     lease.append(b"other two").await.unwrap();
     lease.end(&Ending::new("ok"), CallCounts::default()).await.unwrap();
     let found = b.open(&id, Reader::Operator).await.unwrap();
-    assert_eq!(found.chunks, [&b"start"[..], b"one", b"other two"]);
+    assert_eq!(found.chunks, [&b"start"[..], b"one", &[7; 100_000], b"other two"]);
 }
 
 #[tokio::test(start_paused = true)]
@@ -151,6 +154,32 @@ async fn a_holder_waits_while_the_store_is_silent_and_goes_on_with_the_lease_tha
     let (late, (other, _)) = tokio::join!(lease.append(b"one"), taken);
     assert_eq!(late.unwrap_err(), ExecutionError::LeaseLost);
     other.append(b"other one").await.unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_lease_that_ran_out_is_not_taken_again_once_another_instance_went_on_and_gave_it_back() {
+    for waits in [true, false] {
+        let clock = Clock::default();
+        let records = TestRecords::new(&clock);
+        let ada = principal("ada", None);
+        let silent = Silent::new(records.clone());
+        let a = clock.shared(ExecutionsConfig::default(), silent.clone());
+        let b = clock.shared(ExecutionsConfig::default(), records.clone());
+        let stalled = a.create(&ada, detached(), b"start").await.unwrap();
+        silent.turn(true);
+        pass(&clock, 3 * LEASE).await;
+        let (other, _) = b.acquire(&stalled.id().to_string(), Reader::Operator).await.unwrap();
+        other.append(b"other one").await.unwrap();
+        match waits {
+            true => other.wait(&[], CallCounts::default()).await.unwrap(),
+            false => other.give_back().await.unwrap(),
+        }
+        silent.turn(false);
+        // Its timer comes before it writes anything.
+        pass(&clock, LEASE).await;
+        assert!(stalled.lost().is_cancelled(), "{waits}");
+        assert_eq!(stalled.append(b"one").await.unwrap_err(), ExecutionError::LeaseLost);
+    }
 }
 
 #[tokio::test]
