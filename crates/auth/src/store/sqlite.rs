@@ -16,6 +16,8 @@ use async_trait::async_trait;
 use rusqlite::{Connection, OptionalExtension as _, TransactionBehavior, params};
 
 use self::revocations::Watch;
+use tokio::sync::Semaphore;
+
 use super::{
     CodeStore, Counters, Digest, FamilyId, Hit, Key, Listing, Records, Redeemed, RefreshTokenStore,
     RevocationFeed, Rotated, Rotation, StoreError,
@@ -41,6 +43,8 @@ const SWEEP_EVERY: u64 = 1024;
 /// A store in one SQLite file.
 pub struct SqliteStore {
     database: Arc<Mutex<Database>>,
+    /// The turn of a step. Those that wait for it take no thread.
+    turn: Arc<Semaphore>,
     watch: Watch,
     clock: Arc<dyn Clock>,
     prefix: Arc<str>,
@@ -69,7 +73,8 @@ impl SqliteStore {
         connection.execute_batch(SCHEMA).map_err(unavailable)?;
         let database = Arc::new(Mutex::new(Database { connection, steps: 0 }));
         let watch = Watch::open(path, format!("{prefix}{ENDINGS}")).map_err(unavailable)?;
-        Ok(Self { database, watch, clock, prefix: prefix.into() })
+        let turn = Arc::new(Semaphore::new(1));
+        Ok(Self { database, turn, watch, clock, prefix: prefix.into() })
     }
 
     /// Runs one step in one transaction, off the async threads.
@@ -77,8 +82,12 @@ impl SqliteStore {
         &self,
         run: impl FnOnce(&mut InTransaction<'_>) -> Result<T, StoreError> + Send + 'static,
     ) -> Result<T, StoreError> {
+        // Never closed.
+        let turn = self.turn.clone().acquire_owned().await.ok();
         let (database, prefix, now_ms) = (self.database.clone(), self.prefix.clone(), self.clock.now_ms());
         let work = move || {
+            // The step goes on if nobody waits for it any more.
+            let _turn = turn;
             let mut database = database.lock().unwrap_or_else(PoisonError::into_inner);
             database.steps += 1;
             let sweep = database.steps.is_multiple_of(SWEEP_EVERY);

@@ -29,7 +29,7 @@ const BLOCK_BYTES: u64 = 80;
 const COPIES: u64 = 2;
 
 /// Bytes of a script that are not counted among those of all scripts.
-const UNCOUNTED: u64 = 1 << 20;
+const UNCOUNTED: u64 = 64 << 10;
 /// Beyond them, its memory is counted in steps of so many bytes.
 const STEP: u64 = 256 << 10;
 /// Times that inputs and answers of a script take what is counted, while they are passed on.

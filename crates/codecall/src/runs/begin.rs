@@ -75,7 +75,11 @@ impl CodeCall {
                 address,
                 ..NewExecution::default()
             };
-            let draft = executions.draft(&owner, about);
+            let mut draft = executions.draft(&owner, about);
+            // It is refused before anything is read of it.
+            if start.script.len() as u64 > start.limits.script_bytes && !start.detached {
+                draft.drop_journal();
+            }
             let journal = match has_journals {
                 true => RunJournal::begin(draft, &start, settings.limits.host_bytes),
                 false => RunJournal::none(draft.id()),

@@ -47,9 +47,13 @@ const TRIES: usize = 60;
 impl RunJournal {
     /// Begins the journal of a run that may have `host_bytes` of memory in the host.
     pub(crate) fn begin(mut draft: Draft, start: &RunStart, host_bytes: u64) -> Self {
-        let chunk = start.to_bytes();
-        let _ = draft.append(&chunk);
-        let bytes = AtomicU64::new(chunk.len() as u64);
+        let mut bytes = 0;
+        if draft.is_complete() {
+            let chunk = start.to_bytes();
+            let _ = draft.append(&chunk);
+            bytes = chunk.len() as u64;
+        }
+        let bytes = AtomicU64::new(bytes);
         Self {
             id: draft.id(),
             stored: Mutex::new(Stored::Draft(Box::new(draft))),

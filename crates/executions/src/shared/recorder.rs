@@ -28,9 +28,11 @@ const COLLECT: Duration = Duration::from_millis(250);
 const PAUSE: Duration = Duration::from_secs(1);
 /// Executions that are written at once.
 const BATCH: usize = 256;
+/// Bytes of theirs: they are copied twice until they are written.
+const BATCH_BYTES: u64 = 1024 * 1024;
 /// Executions that may wait to be written; more are not kept.
 const MOST: usize = 4_096;
-/// Bytes that may wait to be written.
+/// Bytes that may wait to be written; beyond them, executions are kept without their journals.
 const MOST_BYTES: u64 = 16 * 1024 * 1024;
 
 /// Executions that have ended and are not written yet.
@@ -63,20 +65,25 @@ impl Pending {
         self.queue.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Adds an execution. One that finds no room is not kept.
-    fn push(&self, mut head: Head, journal: Journal) {
+    /// Adds an execution. One that finds no room is not kept, or without its journal.
+    fn push(&self, mut head: Head, mut journal: Journal) {
+        let mut queue = self.lock();
+        let is_long = queue.bytes + journal.bytes() > MOST_BYTES;
+        let is_left_out = queue.ended.len() >= MOST;
+        if (is_long || is_left_out) && !std::mem::replace(&mut queue.is_full, true) {
+            tracing::warn!(
+                "executions end faster than the store takes them: some are missing from the list of executions, or have no calls there"
+            );
+        }
+        if is_left_out {
+            return;
+        }
+        if is_long {
+            (journal, head.complete) = (Journal::default(), false);
+        }
         head.bytes = journal.bytes();
         head.records = u32::from(journal.bytes() > 0);
         let ended = Arc::new(Ended { head, journal });
-        let mut queue = self.lock();
-        if queue.ended.len() >= MOST || queue.bytes + ended.bytes() > MOST_BYTES {
-            if !std::mem::replace(&mut queue.is_full, true) {
-                tracing::warn!(
-                    "executions end faster than the store takes them: some are missing from the list of executions"
-                );
-            }
-            return;
-        }
         queue.bytes += ended.bytes();
         queue.ended.push_back(ended);
         self.added.notify_one();
@@ -87,8 +94,15 @@ impl Pending {
         Some(Execution { head: found.head.clone(), chunks: found.journal.chunks() })
     }
 
+    /// Some of them, of [`BATCH_BYTES`] about.
     fn first(&self, most: usize) -> Vec<Arc<Ended>> {
-        self.lock().ended.iter().take(most).cloned().collect()
+        let mut bytes = 0;
+        let fits = |ended: &&Arc<Ended>| {
+            let fits = bytes < BATCH_BYTES;
+            bytes += ended.bytes();
+            fits
+        };
+        self.lock().ended.iter().take(most).take_while(fits).cloned().collect()
     }
 
     fn remove_first(&self, count: usize) {
@@ -213,5 +227,39 @@ impl Writer {
         let chunk = frames.map(|frames| sealer.chunk(0, frames));
         let chunk = chunk.map(|value| NewRecord { key: chunk_key(head.id, 0), value, ttl });
         std::iter::once(head_record).chain(chunk).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use gatewright_core::Principal;
+
+    use super::*;
+    use crate::{Executions, ExecutionsConfig, NewExecution};
+
+    #[tokio::test]
+    async fn executions_without_room_keep_their_heads_and_few_bytes_are_written_at_once() {
+        let executions = Executions::in_memory(ExecutionsConfig::default());
+        let head = async || {
+            let owner = Principal::local();
+            let lease = executions.create(&owner, NewExecution::default(), b"start").await.unwrap();
+            executions.head(&lease.id().to_string(), Reader::Operator).await.unwrap()
+        };
+        let pending = Pending::default();
+        let chunk = vec![7; 300_000];
+        for _ in 0..60 {
+            let mut journal = Journal::default();
+            journal.push(&chunk, u64::MAX).unwrap();
+            pending.push(head().await, journal);
+        }
+        let queue = pending.lock();
+        let (bytes, count) = (queue.bytes, queue.ended.len());
+        let complete = queue.ended.iter().filter(|ended| ended.head.complete).count();
+        drop(queue);
+        assert!(bytes <= MOST_BYTES + 60 * HEAD_BYTES, "{bytes}");
+        assert_eq!((count, complete), (60, 55));
+        assert_eq!(pending.first(BATCH).len(), 4);
+        pending.remove_first(60);
+        assert_eq!(pending.lock().bytes, 0);
     }
 }
