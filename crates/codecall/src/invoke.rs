@@ -21,7 +21,7 @@ use crate::{
     sent::{SentTexts, clean},
     shapes::{SentInput, restore_numbers},
     tool_result::answer,
-    unwrap::{Failure, ToolValue, replace_repeated},
+    unwrap::{Failure, ToolValue, leave_out_null, replace_repeated},
 };
 
 /// Bytes up to which the exact size of a result matters.
@@ -128,6 +128,7 @@ impl CodeCall {
 
 /// Takes images, audio and resources out of a result whose value is structured: they go out beside it.
 fn keep_beside(result: &mut CallToolResult, blocks: &mut Blocks) {
+    leave_out_null(result);
     let Some(value) = result.structured_content.as_mut().filter(|_| result.is_error != Some(true)) else {
         return;
     };

@@ -155,6 +155,7 @@ async fn unwrap_result(
     if result.is_error == Some(true) {
         return failure(&result);
     }
+    leave_out_null(&mut result);
     if let Some(mut value) = result.structured_content {
         if let Err(failure) = replace_repeated(&mut value, result.content, keep) {
             return ToolValue::Failed(failure);
@@ -177,6 +178,11 @@ async fn unwrap_result(
         }
     }
     ToolValue::Ok(Read::Value(items.into()))
+}
+
+/// Takes a structured value out that is null beside content: some servers write a value so that is not there.
+pub(crate) fn leave_out_null(result: &mut CallToolResult) {
+    result.structured_content.take_if(|value| value.is_null() && !result.content.is_empty());
 }
 
 /// Takes the images and audio of `content` out of a structured value that repeats them, in their order, and puts what `keep` returns in their places.
@@ -292,6 +298,14 @@ mod tests {
     fn structured_content_wins_over_text() {
         let both = json!({"content": [{"type": "text", "text": "x"}], "structuredContent": {"a": 1}});
         assert_eq!(value(both), Ok(json!({"a": 1})));
+    }
+
+    #[test]
+    fn a_null_beside_text_is_no_value() {
+        let null = |content: Value| value(json!({"content": content, "structuredContent": null}));
+        assert_eq!(null(json!([{"type": "text", "text": "{\"a\": 1}"}])), Ok(json!({"a": 1})));
+        assert_eq!(null(json!([{"type": "text", "text": "null"}])), Ok(Value::Null));
+        assert_eq!(null(json!([])), Ok(Value::Null));
     }
 
     #[test]

@@ -99,7 +99,13 @@ impl Meter {
         else {
             return Err(ServiceError::UnexpectedResponse.into());
         };
-        let next = page.get("nextCursor").and_then(Value::as_str).map(str::to_owned);
+        let next = match page.get("nextCursor") {
+            None | Some(Value::Null) => None,
+            Some(Value::String(cursor)) => Some(cursor.clone()),
+            Some(Value::Number(cursor)) => Some(cursor.to_string()),
+            // The rest of the list would be missing without a word.
+            Some(_) => return Err(ServiceError::UnexpectedResponse.into()),
+        };
         let Some(Value::Array(items)) = page.shift_remove(list) else {
             return Err(ServiceError::UnexpectedResponse.into());
         };
