@@ -77,14 +77,17 @@ fn ascii(address: &str) -> String {
     ascii
 }
 
-/// Returns the source that the answer to a form may lead to, for `form-action` in a page's policy.
+/// Returns the sources that the answer to a form may lead to, for `form-action` in a page's policy: where it redirects to, and addresses with `https`, for browsers
+/// apply the policy to further redirects as well (CSP Level 3 §6.3.1), such as that of a provider to its login.
 pub(crate) fn form_target(redirect: &str) -> Option<String> {
     let url = Url::parse(redirect).ok()?;
-    match url.origin() {
-        // A host source is a name or an IPv4 address (CSP Level 3 §2.3.1): browsers ignore one in brackets, and would block the redirect.
-        Origin::Tuple(_, Host::Ipv6(_), _) | Origin::Opaque(_) => Some(format!("{}:", url.scheme())),
-        origin @ Origin::Tuple(..) => Some(origin.ascii_serialization()),
-    }
+    let own = match url.origin() {
+        _ if url.scheme() == "https" => return Some("https:".to_owned()),
+        // A host source is a name or an IPv4 address (§2.3.1): browsers ignore one in brackets, and would block the redirect.
+        Origin::Tuple(_, Host::Ipv6(_), _) | Origin::Opaque(_) => format!("{}:", url.scheme()),
+        origin @ Origin::Tuple(..) => origin.ascii_serialization(),
+    };
+    Some(format!("{own} https:"))
 }
 
 #[cfg(test)]
@@ -92,15 +95,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_form_leads_to_the_scheme_alone_where_the_host_is_an_ipv6_address() {
-        for (redirect, source) in [
-            ("http://[::1]:6587/cb?a=b", "http:"),
+    fn a_form_leads_to_its_redirect_and_on_from_there() {
+        for (redirect, sources) in [
+            ("http://[::1]:6587/cb?a=b", "http: https:"),
             ("https://[2001:db8::1]/", "https:"),
-            ("http://127.0.0.1:6587/cb", "http://127.0.0.1:6587"),
-            ("https://c.example/cb", "https://c.example"),
-            ("com.example.app:/cb", "com.example.app:"),
+            ("http://127.0.0.1:6587/cb", "http://127.0.0.1:6587 https:"),
+            ("https://c.example/cb", "https:"),
+            ("com.example.app:/cb", "com.example.app: https:"),
         ] {
-            assert_eq!(form_target(redirect).as_deref(), Some(source), "{redirect}");
+            assert_eq!(form_target(redirect).as_deref(), Some(sources), "{redirect}");
         }
     }
 

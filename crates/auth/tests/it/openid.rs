@@ -209,7 +209,7 @@ async fn a_logout_goes_back_to_the_client_that_an_id_token_names() {
     assert_eq!(mixed.status, 400, "{}", mixed.text);
     let page = browser.get(&to(&[hint])).await;
     assert_eq!(page.status, 200, "asked first");
-    assert!(page.header("content-security-policy").contains("form-action 'self' https://c.example;"));
+    assert!(page.header("content-security-policy").contains("form-action 'self' https:;"));
     let names = ["csrf", "post_logout_redirect_uri", "state", "id_token_hint"];
     let pairs: Vec<(&str, String)> = names.iter().map(|name| (*name, page.field(name))).collect();
     let pairs: Vec<(&str, &str)> = pairs.iter().map(|(name, value)| (*name, value.as_str())).collect();
