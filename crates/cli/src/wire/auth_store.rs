@@ -1,6 +1,11 @@
 //! The authorization server of a configuration without its endpoints, for commands that work on its store.
 
-use std::{net::SocketAddr, path::Path, sync::Arc, time::Duration};
+use std::{
+    net::SocketAddr,
+    path::{Path, PathBuf},
+    sync::Arc,
+    time::Duration,
+};
 
 use gatewright::AuditConfig;
 use gatewright_auth::{
@@ -27,39 +32,58 @@ pub enum Access {
     Change,
 }
 
-/// Writes audit events to a file beside the audit file of the servers, and to the log of the command.
-struct CommandAudit(AuditFile);
+/// Writes audit events to a file beside the audit file of the servers, and to the log of the command. It has the file for as long as it writes: a command that
+/// stands still, or whose output nobody reads, keeps no other one waiting.
+struct CommandAudit {
+    path: PathBuf,
+    sync: bool,
+}
 
 /// End of the name of that file. A server holds its own as long as it runs.
 const OF_COMMANDS: &str = ".commands";
 /// Pause before the file is tried again while another command holds it, and how often it is.
-const PAUSE: Duration = Duration::from_millis(100);
-const TRIES: usize = 50;
+const PAUSE: Duration = Duration::from_millis(20);
+const TRIES: usize = 250;
 
 impl CommandAudit {
-    /// Opens the audit file; `None` without one.
+    /// Makes sure that the audit file can be opened; `None` without one.
     ///
     /// # Errors
     /// The file cannot be used.
-    async fn open(config: &AuditConfig) -> Result<Option<Arc<dyn AuditSink>>, BadConfig> {
+    fn open(config: &AuditConfig) -> Result<Option<Arc<dyn AuditSink>>, BadConfig> {
         let Some(path) = &config.file else { return Ok(None) };
         let mut path = path.as_os_str().to_owned();
         path.push(OF_COMMANDS);
-        let mut tries = 1;
-        loop {
-            match AuditFile::open(path.as_ref()) {
-                Ok(file) => return Ok(Some(Arc::new(Self(file.sync_each(config.sync))))),
-                Err(AuditError::Locked(_)) if tries < TRIES => tokio::time::sleep(PAUSE).await,
-                Err(error) => return Err(BadConfig(format!("nothing was changed: `audit.file`: {error}"))),
-            }
-            tries += 1;
+        let audit = Self { path: path.into(), sync: config.sync };
+        match audit.file() {
+            Ok(_) => Ok(Some(Arc::new(audit))),
+            Err(AuditError::Locked(path)) => Err(BadConfig(format!(
+                "nothing was changed: another process holds {} (`audit.file` of commands); try again when it has ended",
+                path.display()
+            ))),
+            Err(error) => Err(BadConfig(format!("nothing was changed: `audit.file`: {error}"))),
         }
+    }
+
+    /// The file, once no other command writes it.
+    #[expect(clippy::disallowed_methods, reason = "no event tells of a lock that another process gave up")]
+    fn file(&self) -> Result<AuditFile, AuditError> {
+        for _ in 1..TRIES {
+            match AuditFile::open(&self.path) {
+                Err(AuditError::Locked(_)) => std::thread::sleep(PAUSE),
+                opened => return opened.map(|file| file.sync_each(self.sync)),
+            }
+        }
+        AuditFile::open(&self.path).map(|file| file.sync_each(self.sync))
     }
 }
 
 impl AuditSink for CommandAudit {
     fn record(&self, event: &AuditEvent) {
-        self.0.append(event);
+        match self.file() {
+            Ok(file) => file.append(event),
+            Err(error) => tracing::error!(%error, "an audit event is lost"),
+        }
         LogAudit.record(event);
     }
 }
@@ -80,7 +104,7 @@ pub async fn open(
     }
     let audit = match access {
         Access::Read => None,
-        Access::Change => CommandAudit::open(&config.audit).await?,
+        Access::Change => CommandAudit::open(&config.audit)?,
     };
     if config.auth.token_storage.kind == StorageKind::Sqlite
         && let Some(store) = config.auth.token_storage.config.path.as_deref().map(Path::new)
@@ -139,5 +163,25 @@ pub fn subject(name: &str) -> String {
         name.to_owned()
     } else {
         format!("user:{name}")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn commands_write_the_audit_one_after_the_other_and_hold_it_only_meanwhile() {
+        let folder = tempfile::tempdir().unwrap();
+        let config = AuditConfig { file: Some(folder.path().join("audit.jsonl")), ..AuditConfig::default() };
+        let [first, second] = [0, 1].map(|_| CommandAudit::open(&config).unwrap().unwrap());
+        let event = AuditEvent { at_ms: 1, event: "consent.withdrawn", ..Default::default() };
+        std::thread::scope(|scope| {
+            for audit in [&first, &second] {
+                scope.spawn(|| (0..20).for_each(|_| audit.record(&event)));
+            }
+        });
+        let path = folder.path().join("audit.jsonl.commands");
+        assert_eq!(std::fs::read_to_string(path).unwrap().lines().count(), 40);
     }
 }
