@@ -302,11 +302,18 @@ impl OpenapiConfig {
 
     /// Every secret of the configuration, and what is sent of it.
     pub(crate) fn secrets(&self) -> Vec<Secret> {
-        let headers = self.headers.iter();
-        let mut secrets: Vec<Secret> = headers.flat_map(|(name, value)| value.with_parts(name)).collect();
+        let mut secrets: Vec<Secret> = self.headers.values().cloned().collect();
         let credentials = self.auth.iter().flat_map(ApiAuth::all);
         secrets.extend(credentials.flat_map(|(_, credential)| credential.secrets()));
         secrets
+    }
+
+    /// What is in those secrets. Among data it may be an ordinary word; in errors it is left out.
+    pub(crate) fn parts_of_secrets(&self) -> Vec<Secret> {
+        let headers = self.headers.iter().flat_map(|(name, value)| value.with_parts(name));
+        let credentials = self.auth.iter().flat_map(ApiAuth::all);
+        let credentials = credentials.flat_map(|(_, credential)| credential.secrets());
+        headers.chain(credentials.flat_map(|secret| secret.with_parts(""))).collect()
     }
 
     /// Selectors of the operations that are offered, and of those that are left out. Ones that cannot be read are in [`Self::problems`].

@@ -431,11 +431,17 @@ fn credentials_of(args: &[String]) -> Vec<Secret> {
     let name =
         |arg: &str| arg.starts_with('-') && names_credential(&arg.trim_start_matches('-').replace('-', "_"));
     let next = args.iter().skip(1).map(Some).chain([None]);
-    let value = |(arg, next): (&String, Option<&String>)| match arg.split_once('=') {
-        Some((before, value)) => name(before).then(|| Secret::new(value)),
-        None => next.filter(|next| name(arg) && !next.starts_with('-')).map(Secret::new),
+    let values = |(arg, next): (&String, Option<&String>)| match (arg.as_str(), arg.split_once('=')) {
+        // `--header "Authorization: Bearer VALUE"`
+        ("--header" | "-H", _) => next.map(|next| Secret::new(next).with_parts("")).unwrap_or_default(),
+        // `-e API_KEY=VALUE`
+        (_, Some((before, value))) if name(before) || names_credential(before) => vec![Secret::new(value)],
+        (_, Some(_)) => Vec::new(),
+        (_, None) => {
+            next.filter(|next| name(arg) && !next.starts_with('-')).map(Secret::new).into_iter().collect()
+        }
     };
-    args.iter().zip(next).filter_map(value).collect()
+    args.iter().zip(next).flat_map(values).collect()
 }
 
 /// Returns `true` if the value of a variable with this name is a credential, and not a word such as a log level.

@@ -1,4 +1,4 @@
-//! Memory for the lists of servers that are kept: a budget for all shared apps, and one for all connections of single callers. An app has half of it at
+//! Memory for the lists of servers that are kept: a budget for all shared apps, and one for all connections of single callers, of which an app has half at
 //! most.
 
 use std::sync::{Arc, LazyLock};
@@ -20,18 +20,20 @@ static SHARED: LazyLock<Arc<Shares>> = LazyLock::new(|| Shares::of_memory(usize:
 #[derive(Debug)]
 pub(crate) struct KeptLists {
     all: &'static Arc<Shares>,
+    /// An app has a share of its own.
+    has_shares: bool,
     taken: Option<Share>,
 }
 
 impl KeptLists {
     /// Of a connection of one caller.
     pub(crate) fn of_caller() -> Self {
-        Self { all: &OF_CALLERS, taken: None }
+        Self { all: &OF_CALLERS, has_shares: true, taken: None }
     }
 
-    /// Of an app that all callers share.
+    /// Of an app that all callers share. It has no share of its own: while it is replaced, there are two of it.
     pub(crate) fn shared() -> Self {
-        Self { all: &SHARED, taken: None }
+        Self { all: &SHARED, has_shares: false, taken: None }
     }
 
     /// Counts `catalog`, in place of the one before, as part of those of the app `id`.
@@ -43,7 +45,10 @@ impl KeptLists {
         match &mut self.taken {
             Some(taken) if bytes > taken.amount() => taken.grow_whole(bytes - taken.amount())?,
             Some(taken) => taken.shrink_to(bytes),
-            none => *none = Some(self.all.take(Claimant::new(Some(id.clone()), None, &[]), bytes)?),
+            none => {
+                let app = self.has_shares.then(|| id.clone());
+                *none = Some(self.all.take(Claimant::new(app, None, &[]), bytes)?);
+            }
         }
         Ok(())
     }
@@ -56,7 +61,7 @@ mod tests {
     #[test]
     fn lists_that_grow_beyond_the_room_of_an_app_are_refused_and_the_last_ones_count() {
         let all: &'static Arc<Shares> = Box::leak(Box::new(Shares::new(1_000, Portion::AsMuchAsFree)));
-        let mut lists = KeptLists { all, taken: None };
+        let mut lists = KeptLists { all, has_shares: true, taken: None };
         let id: Arc<str> = "a".into();
         let of = |bytes| Catalog { bytes, ..Catalog::default() };
         lists.count(&id, &of(100)).unwrap();
@@ -64,7 +69,7 @@ mod tests {
         lists.count(&id, &of(200)).unwrap();
         assert!(lists.count(&id, &of(400)).is_err());
         assert_eq!(all.taken(), 600);
-        let mut others = KeptLists { all, taken: None };
+        let mut others = KeptLists { all, has_shares: true, taken: None };
         assert!(others.count(&"b".into(), &of(150)).is_err());
         drop(lists);
         others.count(&"b".into(), &of(150)).unwrap();

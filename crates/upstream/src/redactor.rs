@@ -55,8 +55,9 @@ impl Redactor {
         credentials: impl IntoIterator<Item = Secret>,
         others: impl IntoIterator<Item = Secret>,
     ) -> Self {
-        let credentials = by_length(credentials);
+        let credentials: Vec<Secret> = credentials.into_iter().collect();
         let all = by_length(credentials.iter().cloned().chain(others));
+        let credentials = by_length(credentials);
         Self { all: all.into(), credentials: credentials.into() }
     }
 

@@ -164,7 +164,7 @@ async fn read_lists(shared: &Upstream, connection: &Connection) -> Result<Catalo
             let mut lists = shared.lists.lock().unwrap_or_else(PoisonError::into_inner);
             match shared.is_of_caller || lists.count(&shared.id, &catalog).is_ok() {
                 true => Ok(catalog),
-                false => Err(NotRead::TooLarge(NO_MEMORY.into())),
+                false => Err(NotRead::Failed(NO_MEMORY.into())),
             }
         }
         Ok(Err(CatalogError::Service(ServiceError::TransportClosed))) => Err(NotRead::Closed),

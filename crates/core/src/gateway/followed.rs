@@ -11,7 +11,7 @@ use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore, SemaphorePermit};
 
 use super::{
     Gateway, GatewayCore,
-    subscriptions::{Asked, Follow, Followed, Topic},
+    subscriptions::{Asked, Follow, Followed, Place},
 };
 use crate::{
     Caller, Claimant, OwnPlaces,
@@ -109,12 +109,14 @@ impl GatewayCore {
         self.watch_replaced_apps();
         let mut rebuilt = self.registry.rebuilds();
         let mut is_new = lock(followed).waits();
-        let mut configuration = None;
+        let mut connected = None;
         loop {
             // Connections of callers who only listen are made once: they give way to others, and would be made again and again.
-            let now = self.registry.configuration();
-            let connects = configuration.replace(now) != Some(now);
-            self.follow_offered(caller, followed, is_new, connects).await?;
+            let now = self.registry.set_up();
+            let connects = connected.as_ref() != Some(&now);
+            if self.follow_offered(caller, followed, is_new, connects).await? {
+                connected = Some(now);
+            }
             is_new = false;
             tokio::time::sleep(LOOK_EVERY).await;
             tokio::select! {
@@ -126,7 +128,8 @@ impl GatewayCore {
         }
     }
 
-    /// Follows what is offered elsewhere than where it is followed, or was not offered before, if need be at connections of the caller that are made for it.
+    /// Follows what is offered elsewhere than where it is followed, or was not offered before, if need be at connections of the caller that are made for it. Returns
+    /// `true` if they were.
     ///
     /// # Errors
     /// The listener `is_new`, and its caller may not follow something, or there is no room for more.
@@ -136,32 +139,40 @@ impl GatewayCore {
         followed: &Mutex<Followed>,
         is_new: bool,
         connects: bool,
-    ) -> Result<(), ErrorData> {
-        for _ in 0..2 {
+    ) -> Result<bool, ErrorData> {
+        let mut has_connected = false;
+        loop {
             let asked = lock(followed).asked();
             if asked.is_empty() {
                 break;
             }
             let (offered, may_be_offered) = self.look(asked, caller, is_new).await;
-            for uri in offered {
+            for (uri, place) in offered {
                 match self.follow(&uri, caller).await {
-                    Ok(follow) => lock(followed).follow(uri, follow),
+                    Ok(follow) => lock(followed).follow(uri.clone(), follow),
                     Err(error) if is_new && error.code == ErrorCode::INVALID_REQUEST => return Err(error),
                     Err(error) => tracing::debug!(error = %error.message, "a resource cannot be followed"),
                 }
+                place.into_iter().for_each(|place| lock(followed).note_refused(&uri, place));
             }
-            if !(may_be_offered && connects) {
+            if has_connected || !(may_be_offered && connects) {
                 break;
             }
+            has_connected = true;
             // Connections that belong to this caller alone, which nothing else may make.
             self.registry.ready_view(caller).await;
         }
-        Ok(())
+        Ok(has_connected)
     }
 
-    /// The URIs of what is offered elsewhere than where it is followed; and `true` if more may be once the caller has connections of its own: of what was
+    /// The URIs of what is offered elsewhere than where it is followed, and by whom first; and `true` if more may be once the caller has connections of its own: of what was
     /// offered before, or of all if the listener `is_new`. One listener at a time looks, for a while.
-    async fn look(&self, asked: Vec<Asked>, caller: &Caller, is_new: bool) -> (Vec<String>, bool) {
+    async fn look(
+        &self,
+        asked: Vec<Asked>,
+        caller: &Caller,
+        is_new: bool,
+    ) -> (Vec<(String, Option<Place>)>, bool) {
         let (mut offered, mut may_be_offered) = (Vec::new(), false);
         let mut asked = asked.into_iter();
         while asked.len() > 0 {
@@ -169,15 +180,20 @@ impl GatewayCore {
             let begun = Instant::now();
             let view = self.registry.view(caller);
             let may_grow = view.may_grow();
-            while begun.elapsed() < TURN
-                && let Some(Asked { uri, at }) = asked.next()
-            {
-                match view.subscription(&uri) {
-                    Ok(items) if items.first().map(Topic::of) != at => offered.push(uri),
-                    Err(Denied::Unknown) => may_be_offered |= may_grow && (is_new || at.is_some()),
+            // One at least, however long the view took.
+            for one in asked.by_ref() {
+                match view.subscription(&one.uri) {
+                    Ok(items) => {
+                        let place = items.first().map(Place::of).filter(|place| one.is_due(place));
+                        offered.extend(place.map(|place| (one.uri, Some(place))));
+                    }
+                    Err(Denied::Unknown) => may_be_offered |= may_grow && (is_new || one.is_followed()),
                     // Following it says why not.
-                    Err(_) if is_new && at.is_none() => offered.push(uri),
-                    Ok(_) | Err(_) => {}
+                    Err(_) if is_new && !one.is_followed() => offered.push((one.uri, None)),
+                    Err(_) => {}
+                }
+                if begun.elapsed() >= TURN {
+                    break;
                 }
             }
             drop(view);

@@ -7,7 +7,7 @@ use std::{
         Arc, Mutex, MutexGuard, PoisonError, Weak,
         atomic::{AtomicBool, Ordering},
     },
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 use futures::{StreamExt as _, stream};
@@ -16,7 +16,7 @@ use tokio::runtime::Handle;
 
 use crate::{
     Audience, Caller, Claimant, Permitted, Registry, ResourceUpdate, access::SubscribedItem,
-    content::check_length, in_turns,
+    content::check_length, in_turns, registry::address_of,
 };
 
 /// A resource of one app as one audience sees it. The app is asked to follow it once.
@@ -229,13 +229,44 @@ pub(super) struct Followed {
     bytes: usize,
     /// Those that are not followed yet.
     waiting: HashSet<String>,
+    /// Those that the first app to be asked refused, and when.
+    refused: HashMap<String, (Place, Instant)>,
+}
+
+/// Time after which an app is asked again for what it refused, with the next change.
+const REFUSED_FOR: Duration = Duration::from_secs(60);
+
+/// An app that is asked for a resource first.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Place {
+    topic: Topic,
+    app: usize,
+}
+
+impl Place {
+    pub(super) fn of(item: &Permitted<SubscribedItem>) -> Self {
+        Self { topic: Topic::of(item), app: address_of(item.app()) }
+    }
 }
 
 /// A URI that a listener asked for, and where it is followed, if it is.
 #[derive(Debug)]
 pub(super) struct Asked {
     pub(super) uri: String,
-    pub(super) at: Option<Topic>,
+    at: Option<Topic>,
+    refused: Option<Place>,
+}
+
+impl Asked {
+    /// Returns `true` if it is followed.
+    pub(super) fn is_followed(&self) -> bool {
+        self.at.is_some()
+    }
+
+    /// Returns `true` if it is to be followed at `place`: it is not yet, and was not refused there a short time ago.
+    pub(super) fn is_due(&self, place: &Place) -> bool {
+        self.at.as_ref() != Some(&place.topic) && self.refused.as_ref() != Some(place)
+    }
 }
 
 impl Followed {
@@ -256,6 +287,7 @@ impl Followed {
     pub(super) fn insert(&mut self, uri: String, follow: Follow) {
         // Dropped at the end: a resource that both follow is followed all the time.
         let _before = self.remove(&uri);
+        self.refused.remove(&uri);
         self.bytes += uri.len();
         self.asked.entry(follow.topic.key()).or_default().push(uri.clone());
         self.follows.insert(uri, follow);
@@ -263,6 +295,7 @@ impl Followed {
 
     /// Takes out the resource that was asked for as `uri`.
     pub(super) fn remove(&mut self, uri: &str) -> Option<Follow> {
+        self.refused.remove(uri);
         let follow = self.follows.remove(uri)?;
         self.bytes -= uri.len();
         if let Entry::Occupied(mut asked) = self.asked.entry(follow.topic.key()) {
@@ -276,12 +309,30 @@ impl Followed {
 
     /// What was asked for, and where it is followed.
     pub(super) fn asked(&self) -> Vec<Asked> {
-        let waiting = self.waiting.iter().map(|uri| Asked { uri: uri.clone(), at: None });
+        let refused = |uri: &str| {
+            let (place, at) = self.refused.get(uri)?;
+            (at.elapsed() < REFUSED_FOR).then(|| place.clone())
+        };
+        let waiting =
+            self.waiting.iter().map(|uri| Asked { uri: uri.clone(), at: None, refused: refused(uri) });
         let follows = self.follows.iter();
         follows
-            .map(|(uri, follow)| Asked { uri: uri.clone(), at: Some(follow.topic.clone()) })
+            .map(|(uri, follow)| Asked {
+                uri: uri.clone(),
+                at: Some(follow.topic.clone()),
+                refused: refused(uri),
+            })
             .chain(waiting)
             .collect()
+    }
+
+    /// Notes that `uri` is not followed at the place that was asked first.
+    pub(super) fn note_refused(&mut self, uri: &str, place: Place) {
+        if self.waiting.contains(uri)
+            || self.follows.get(uri).is_some_and(|follow| follow.topic != place.topic)
+        {
+            self.refused.insert(uri.to_owned(), (place, Instant::now()));
+        }
     }
 
     /// Returns `true` if some are not followed yet.

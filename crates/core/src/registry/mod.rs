@@ -159,6 +159,12 @@ impl Registry {
         self.current_rights.change();
     }
 
+    /// A value that is another one after apps were added, replaced or taken out, or anything else of the [configuration](Self::configuration) changed.
+    pub(crate) fn set_up(&self) -> (u64, Vec<usize>) {
+        let apps = self.snapshot.load().apps.iter().map(|entry| address_of(&entry.app)).collect();
+        (self.configuration(), apps)
+    }
+
     /// A number that is another one after apps, their options, policies, endpoints or the rights of callers changed.
     pub(crate) fn configuration(&self) -> u64 {
         self.current_rights.count()
@@ -457,6 +463,11 @@ impl Registry {
         self.tell(differs, &Audience::Everyone);
         self.rebuilt.send_replace(());
     }
+}
+
+/// The address of an app, which tells it from others as long as it is there.
+pub(crate) fn address_of(app: &Arc<dyn App>) -> usize {
+    Arc::as_ptr(app).cast::<()>().addr()
 }
 
 /// Events of an app, and its health as it was logged last.

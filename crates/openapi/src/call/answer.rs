@@ -256,7 +256,7 @@ fn decoded(body: Vec<u8>, headers: &HeaderMap) -> Result<String, Vec<u8>> {
         let (name, value) = parameter.split_once('=')?;
         name.trim().eq_ignore_ascii_case("charset").then(|| value.trim().trim_matches('"'))
     });
-    match charset.map(|label| encoding_rs::Encoding::for_label(label.as_bytes())) {
+    match charset.map(|label| encoding_rs::Encoding::for_label_no_replacement(label.as_bytes())) {
         Some(Some(encoding)) if encoding != encoding_rs::UTF_8 => Ok(encoding.decode(&body).0.into_owned()),
         // Written in ASCII alone, it is the same in most charsets.
         Some(None) if !body.is_ascii() => Err(body),

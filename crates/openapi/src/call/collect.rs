@@ -92,7 +92,12 @@ impl HttpApi {
                 url: &page.url,
                 credentials: &page.credentials,
             };
-            let next = match parameters.next(answer, &arguments, &page.base) {
+            // An API that counts from 1, although its document does not say so, has given the first page twice.
+            let is_first_again = pages == 2 && is_whole && last.as_ref() == Some(&page.items);
+            let behind = parameters.behind_page_one(&arguments).filter(|_| is_first_again);
+            let is_twice = behind.is_some();
+            let found = || parameters.next(answer, &arguments, &page.base);
+            let next = match behind.unwrap_or_else(found) {
                 // An API that named the pages before this one names no other: counting would begin again.
                 Next::Counted(..) if is_named && has_more(&page.body) == Some(true) => Next::OutOfReach,
                 Next::Counted(..) if is_named => Next::End,
@@ -100,15 +105,13 @@ impl HttpApi {
             };
             is_named |= matches!(next, Next::Url(_) | Next::Named(..));
             // An API that does not know the parameter answers with the first page again.
-            let is_again = matches!(next, Next::Counted(..)) && last.as_ref() == Some(&page.items);
-            // One that counts from 1 although its document does not say so has given the first page twice.
-            if is_again && !(pages == 2 && is_whole && parameters.is_page_one(&arguments)) {
+            if !is_twice && matches!(next, Next::Counted(..)) && last.as_ref() == Some(&page.items) {
                 break has_more(&page.body) == Some(true)
                     || parameters.are_more(Answered { items: &[], ..answer });
             }
             name.get_or_insert(page.name);
             last = matches!(next, Next::Counted(..)).then(|| page.items.clone());
-            if !is_again {
+            if !is_twice {
                 items.extend(page.items);
             }
             if items.len() >= paginate.max {

@@ -215,22 +215,32 @@ fn expand_path(
     Ok(())
 }
 
+/// Why a value with [blanks](is_padded) around it is not sent.
+pub(crate) const PADDED: &str = "must not begin or end with a blank, which is no part of a value in a header";
+
+/// Returns `true` for a text with blanks around it, which HTTP takes away.
+pub(crate) fn is_padded(text: &str) -> bool {
+    text.trim_matches([' ', '\t']).len() < text.len()
+}
+
 /// Writes the value of a header. Its characters are checked where the header is made.
 ///
 /// # Errors
 /// A part has a comma, which divides the parts, or there is no room.
 pub(crate) fn header(parameter: &Parameter, value: &Value, out: &mut BoundedText) -> Result<(), String> {
-    if let Some(media_type) = &parameter.content {
-        return Ok(out.push(&content_text(media_type, value))?);
-    }
-    let is_padded = |text: &str| text.trim_matches([' ', '\t']).len() < text.len();
     let has_padding = match value {
+        value if parameter.content.is_some() => {
+            parameter.content.as_deref().is_some_and(|kind| is_padded(&content_text(kind, value)))
+        }
         Value::Array(items) => items.iter().any(|item| is_padded(&text(item))),
         Value::Object(fields) => fields.iter().any(|(key, value)| is_padded(key) || is_padded(&text(value))),
         scalar => is_padded(&text(scalar)),
     };
     if has_padding {
-        return Err("must not begin or end with a blank, which is no part of a header's value".to_owned());
+        return Err(PADDED.to_owned());
+    }
+    if let Some(media_type) = &parameter.content {
+        return Ok(out.push(&content_text(media_type, value))?);
     }
     check_parts(value, ",", if parameter.explode { ",=" } else { "," })?;
     match value {
@@ -454,7 +464,7 @@ mod tests {
             (json!({"a][role": "c"}), "d"),
             (json!({"a": {"b]": "c"}}), "d"),
             (json!("a,b c|d"), ""),
-            (json!(" a"), "hH"),
+            (json!(" a"), "hHC"),
             (json!(["a", "b\t"]), "thHC"),
         ] {
             assert_eq!(dividers(&value), refused, "{value}");

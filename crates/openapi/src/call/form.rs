@@ -4,7 +4,7 @@ use serde_json::{Map, Value};
 
 use super::{
     bounded::{BoundedText, Full},
-    encode::{Escape, check_parts, content_text, list, pairs, text},
+    encode::{Escape, PADDED, check_parts, content_text, is_padded, list, pairs, text},
     names::{FieldWriter, NameOf, Written},
 };
 use crate::{Parameter, Style};
@@ -174,6 +174,7 @@ fn deep<'v>(
 pub(crate) fn cookie(parameter: &Parameter, value: &Value, out: &mut FieldWriter<'_>) -> Result<(), String> {
     let escape = if parameter.style == Style::Cookie { Escape::Nothing } else { Escape::All };
     let check = |written: &Written<'_>| match is_cookie(written.name, written.value) {
+        true if is_padded(&String::from_utf8_lossy(written.value)) => Err(PADDED.to_owned()),
         true => Ok(()),
         false => Err("has a character that a cookie cannot have".to_owned()),
     };

@@ -40,11 +40,13 @@ pub(super) fn take_items(answer: &mut Value, name: Option<&str>) -> Option<(Stri
     let arrays: Vec<(&String, &Vec<Value>)> = members
         .iter()
         .filter_map(|(key, value)| Some((key, value.as_array()?)))
-        .filter(|(key, items)| !items.is_empty() || !is_error(key))
+        .filter(|(key, items)| !items.is_empty() || members.len() == 1 || !ERRORS.contains(&key.as_str()))
         .collect();
     let of_objects: Vec<&String> =
         arrays.iter().filter(|(_, items)| items.iter().any(Value::is_object)).map(|(key, _)| *key).collect();
-    let same = name.filter(|name| members.get(*name).is_some_and(Value::is_array)).map(str::to_owned);
+    let same = name
+        .filter(|name| members.get(*name).is_some_and(|items| items.is_array() || items.is_null()))
+        .map(str::to_owned);
     let key = same.or_else(|| known(Value::is_array)).or_else(|| {
         match (arrays.as_slice(), of_objects.as_slice()) {
             ([(only, _)], _) | (_, [only]) if name.is_none() && !is_error(only) => Some((*only).clone()),
@@ -86,6 +88,8 @@ mod tests {
         assert_eq!(items(json!({"_embedded": {"orders": [1]}})), Some(json!([1])));
         assert_eq!(items(json!({"items": null})), Some(json!([])));
         assert_eq!(items(json!({"errors": [], "data": null})), Some(json!([])));
+        assert_eq!(items(json!({"errors": []})), Some(json!([])));
+        assert_eq!(items(json!({"data": {"users": [{}]}, "errors": []})), Some(json!([{}])));
         for none in [
             json!({"errors": [{}], "data": null}),
             json!({"a": [1], "b": [2]}),
@@ -105,6 +109,7 @@ mod tests {
             items(json!({"errors": [], "messages": [1], "results": []}), "messages").as_deref(),
             Some("messages")
         );
+        assert_eq!(items(json!({"messages": null}), "messages").as_deref(), Some("messages"));
         assert_eq!(items(json!({"results": [1]}), "messages").as_deref(), Some("results"));
         assert_eq!(items(json!({"errors": [{}]}), "messages"), None);
         assert_eq!(items(json!({"response": {"users": [1]}}), "users").as_deref(), Some("users"));

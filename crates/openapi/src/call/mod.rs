@@ -174,7 +174,7 @@ impl HttpApi {
         let certificate = config.certificate()?;
         let http = HttpClient::new(config.allow_private, config.connect_timeout, certificate.as_ref())
             .map_err(|problem| InvalidField::new("", format!("the HTTP client cannot be made: {problem}")))?;
-        let redactor = Redactor::new(config.secrets().iter());
+        let redactor = Redactor::new(&config.secrets(), &config.parts_of_secrets());
         Ok(Self {
             base: config.base()?,
             headers: config.request_headers()?,

@@ -186,8 +186,10 @@ impl<'t> FieldWriter<'t> {
             NameOf::Caller => {
                 let name = self.text.since(start);
                 self.taken.check_member(name, &self.owner)?;
-                let owner = self.chosen.entry(plain(name)).or_insert_with(|| self.owner.clone());
-                self.taken.refuse(*owner != self.owner, &plain(name))?;
+                let name = plain(name);
+                let before = name.split('[').next().unwrap_or_default();
+                let owner = self.chosen.entry(before.to_owned()).or_insert_with(|| self.owner.clone());
+                self.taken.refuse(*owner != self.owner, &name)?;
             }
             NameOf::Both => self.taken.check_below(self.text.since(start))?,
         }

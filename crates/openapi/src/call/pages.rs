@@ -127,10 +127,11 @@ impl<'o> PageParameters<'o> {
         all.into_iter().flatten().all(|parameter| !arguments.contains_key(&*parameter.argument))
     }
 
-    /// Returns `true` if `arguments` ask for page 1.
-    pub(crate) fn is_page_one(&self, arguments: &JsonObject) -> bool {
-        let page = self.page.and_then(|page| arguments.get(&*page.argument));
-        self.offset.is_none() && page.and_then(number) == Some(1)
+    /// Page 2, if `arguments` ask for page 1.
+    pub(crate) fn behind_page_one(&self, arguments: &JsonObject) -> Option<Next> {
+        let page = self.page.filter(|_| self.offset.is_none())?;
+        let given = arguments.get(&*page.argument).and_then(number)?;
+        (given == 1).then(|| Next::Counted(page.argument.clone(), json!(2)))
     }
 
     /// Returns `true` if the answer says how many items there are, and that they are more than were read with it.
@@ -225,10 +226,11 @@ impl<'o> PageParameters<'o> {
         };
         let first = self.first(parameter, answer, &PAGE_NUMBERS, arguments);
         let page = given(parameter).or(first).unwrap_or(1);
-        let pages = page.saturating_add(1).saturating_sub(first.unwrap_or(page.min(1)));
-        let read = pages.saturating_mul(size.unwrap_or(items).max(items));
-        let is_all = total.is_some_and(|total| read >= total);
-        match is_all && !self.are_more(answer) {
+        // Without the pages before, of those that are counted from 1: of others, one page too many is asked for.
+        let before = page.max(1).saturating_mul(size.unwrap_or(items).max(items)).saturating_sub(items);
+        let before = answer.before.map_or(before, |before| before as u64);
+        let is_all = total.is_some_and(|total| before.saturating_add(items) >= total);
+        match is_all && has_more != Some(true) {
             true => Next::End,
             false => Next::Counted(parameter.argument.clone(), json!(page.saturating_add(1))),
         }
@@ -243,7 +245,13 @@ impl<'o> PageParameters<'o> {
         arguments: &JsonObject,
     ) -> Option<u64> {
         let is_named = arguments.contains_key(&*parameter.argument);
-        let said = || places.iter().find_map(|place| answer.body.pointer(place).and_then(number));
+        // A number of another name may count otherwise, but for those of pages.
+        let own = bare(&parameter.name);
+        let is_own = |place: &&&str| {
+            PAGES.contains(&&*own) || place.rsplit('/').next().is_some_and(|last| bare(last) == own)
+        };
+        let said =
+            || places.iter().filter(is_own).find_map(|place| answer.body.pointer(place).and_then(number));
         let said = (!is_named).then(said).flatten();
         said.filter(|first| *first <= 1).or_else(|| parameter.first.filter(|first| *first <= 1))
     }

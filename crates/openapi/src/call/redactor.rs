@@ -17,6 +17,8 @@ const MOST_TOKENS: usize = 64;
 #[derive(Default)]
 pub(crate) struct Redactor {
     configured: Vec<Secret>,
+    /// Those of `configured` and their parts, for errors.
+    in_errors: Vec<Secret>,
     /// Tokens that the gateway got meanwhile, the latest last.
     tokens: RwLock<Vec<Secret>>,
 }
@@ -28,14 +30,17 @@ impl std::fmt::Debug for Redactor {
 }
 
 impl Redactor {
-    pub(crate) fn new<'s>(secrets: impl Iterator<Item = &'s Secret>) -> Self {
-        let mut configured: Vec<Secret> = secrets
-            .flat_map(Secret::spellings)
-            .filter(|text| text.len() >= SHORTEST)
-            .map(Secret::new)
-            .collect();
-        configured.sort_by_key(|secret| std::cmp::Reverse(secret.expose().len()));
-        Self { configured, tokens: RwLock::default() }
+    /// Knows `secrets`, and their `parts` in errors.
+    pub(crate) fn new(secrets: &[Secret], parts: &[Secret]) -> Self {
+        let spelled = |secrets: &mut dyn Iterator<Item = &Secret>| {
+            let all = secrets.flat_map(Secret::spellings).filter(|text| text.len() >= SHORTEST);
+            let mut all: Vec<Secret> = all.map(Secret::new).collect();
+            all.sort_by_key(|secret| std::cmp::Reverse(secret.expose().len()));
+            all
+        };
+        let configured = spelled(&mut secrets.iter());
+        let in_errors = spelled(&mut secrets.iter().chain(parts));
+        Self { configured, in_errors, tokens: RwLock::default() }
     }
 
     /// Remembers a token.
@@ -91,7 +96,7 @@ impl Redactor {
     /// At most `most` bytes of `text`, without credentials and control characters.
     pub(crate) fn text(&self, text: &str, most: usize) -> String {
         let tokens = self.tokens.read().unwrap_or_else(PoisonError::into_inner);
-        let all = || self.configured.iter().chain(tokens.iter()).map(Secret::expose);
+        let all = || self.in_errors.iter().chain(tokens.iter()).map(Secret::expose);
         // Some bytes more, for a credential that goes over the end.
         let longest = all().map(str::len).max().unwrap_or_default();
         let start = &text[..text.floor_char_boundary(most.saturating_add(longest))];
@@ -161,7 +166,7 @@ mod tests {
 
     #[test]
     fn credentials_are_taken_out_in_every_spelling_and_over_the_end() {
-        let redactor = Redactor::new([Secret::new("pa ss/word!")].iter());
+        let redactor = Redactor::new(&[Secret::new("pa ss/word!")], &[]);
         redactor.learn(&Secret::new("token-of-now"));
         let basic = base64::engine::general_purpose::STANDARD.encode("pa ss/word!");
         let text = format!("a pa ss/word! b pa%20ss%2Fword%21 c {basic} d token-of-now\u{7}");
@@ -176,7 +181,7 @@ mod tests {
 
     #[test]
     fn credentials_are_found_in_bytes_of_any_kind() {
-        let redactor = Redactor::new([Secret::new("secret-of-api"), Secret::new("ordinary")].iter());
+        let redactor = Redactor::new(&[Secret::new("secret-of-api"), Secret::new("ordinary")], &[]);
         let wide = |to_bytes: fn(u16) -> [u8; 2]| -> Vec<u8> {
             "x secret-of-api y".encode_utf16().flat_map(to_bytes).collect()
         };
@@ -188,7 +193,10 @@ mod tests {
 
     #[test]
     fn credentials_are_taken_out_of_data_and_other_words_stay() {
-        let redactor = Redactor::new([Secret::new("a/b \"key\" of 1"), Secret::new("ordinary")].iter());
+        let redactor = Redactor::new(
+            &[Secret::new("a/b \"key\" of 1"), Secret::new("ordinary")],
+            &[Secret::new("an ordinary")],
+        );
         redactor.learn(&Secret::new("token-of-now"));
         let data = |text: &str| String::from_utf8(redactor.data(text.as_bytes().to_vec())).unwrap();
         assert_eq!(data("x token-of-now, token-of-now"), format!("x {MASK}, {MASK}"));

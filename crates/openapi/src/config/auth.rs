@@ -184,7 +184,7 @@ impl Credential {
             Self::ClientCredentials(client) => Some(&client.client_secret),
             Self::Oauth(user) => user.client_secret.as_ref(),
         };
-        let mut secrets: Vec<Secret> = secret.into_iter().flat_map(|secret| secret.with_parts("")).collect();
+        let mut secrets: Vec<Secret> = secret.cloned().into_iter().collect();
         if let Self::Basic { username, password } = self {
             let pair = format!("{username}:{}", password.expose());
             secrets.push(Secret::new(base64::engine::general_purpose::STANDARD.encode(pair)));

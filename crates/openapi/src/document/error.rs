@@ -30,6 +30,9 @@ pub enum DocumentError {
     /// The text is longer or holds more values than a document may.
     #[error("the document is too large: {0}")]
     TooLarge(String),
+    /// There is too little memory left to read it now.
+    #[error("the document is too large: {0}")]
+    NoMemory(String),
     /// The text is no OpenAPI document.
     #[error("the document is no OpenAPI document: it has neither `openapi` nor `swagger`")]
     NotOpenApi,
@@ -43,7 +46,7 @@ impl DocumentError {
     pub fn code(&self) -> &'static str {
         match self {
             Self::Syntax(_) => "openapi.syntax",
-            Self::TooLarge(_) => "openapi.too_large",
+            Self::TooLarge(_) | Self::NoMemory(_) => "openapi.too_large",
             Self::NotOpenApi => "openapi.not_openapi",
             Self::Version(_) => "openapi.version",
         }

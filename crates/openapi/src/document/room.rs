@@ -86,7 +86,7 @@ impl DocumentRoom {
             }
             let left = until.saturating_duration_since(Instant::now());
             if if_taken == IfTaken::Refuse || all.taken() == 0 || left.is_zero() {
-                return Err(DocumentError::TooLarge(format!(
+                return Err(DocumentError::NoMemory(format!(
                     "it needs some {} MiB of memory while it is read, which the machine or the container does not have left now",
                     bytes >> 20
                 )));
@@ -102,7 +102,7 @@ fn bytes_of_yaml(text: &str, most: usize) -> u64 {
     let dividers = bytes.iter().filter(|byte| b":,-[{\n".contains(byte)).count();
     let begins = |mark: u8| {
         bytes.windows(3).any(|three| {
-            three[1] == mark && three[2].is_ascii_alphanumeric() && b" \n[,{:".contains(&three[0])
+            three[1] == mark && !three[2].is_ascii_whitespace() && b" \t\r\n[,{:".contains(&three[0])
         })
     };
     let values = if begins(b'&') && begins(b'*') { most.max(dividers) } else { dividers };
@@ -134,6 +134,7 @@ mod tests {
         let objects = "- {a: 1}\n".repeat(1_000);
         assert!(bytes_of_yaml(&objects, 1 << 20) >= 1_000 * 240);
         assert!(bytes_of_yaml("a: &b [1]\nc: *b", 1_000_000) >= 60_000_000);
-        assert!(bytes_of_yaml("a: R & D, *bold* and 2*b", 1_000_000) < 1_000);
+        assert!(bytes_of_yaml("a:\t&_b [1]\nc:\t*_b", 1_000_000) >= 60_000_000);
+        assert!(bytes_of_yaml("a: R & D, *bold* and 2*b&c", 1_000_000) < 1_000);
     }
 }

@@ -76,13 +76,24 @@ impl Sources {
                 }
             }
             let Some(url) = waiting.pop() else { break };
+            let mut no_memory = None;
             let value = fetch(&url).and_then(|text| {
                 bytes += text.len();
                 match bytes <= parse::LONGEST_TEXT {
-                    true => parse::parse(&text, IfTaken::Refuse).map_err(|error| error.to_string()),
+                    true => match parse::parse(&text, IfTaken::Refuse) {
+                        // All of it is read when there is memory again: a part would be taken for the whole.
+                        Err(error @ DocumentError::NoMemory(_)) => {
+                            no_memory = Some(error);
+                            Err(String::new())
+                        }
+                        read => read.map_err(|error| error.to_string()),
+                    },
                     false => Err("the documents that are referred to are too large".to_owned()),
                 }
             });
+            if let Some(error) = no_memory {
+                return Err(error);
+            }
             new = match value {
                 Ok(value) => sources.add(url, value),
                 Err(problem) => {

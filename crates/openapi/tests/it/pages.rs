@@ -296,6 +296,9 @@ async fn every_page_is_read_wherever_the_api_and_its_document_count_from() {
         (1, Some(0), ""),
         (1, Some(0), "page"),
         (1, Some(0), "has_more"),
+        (1, Some(0), "total"),
+        (0, Some(0), "total"),
+        (1, None, "total"),
     ] {
         let mock = Mock::start(move |request, _| {
             let page: u64 =
@@ -306,6 +309,7 @@ async fn every_page_is_read_wherever_the_api_and_its_document_count_from() {
             match says {
                 "" => {}
                 "has_more" => answer[says] = json!(first + 10 < 25),
+                "total" => answer[says] = json!(25),
                 says => answer[says] = json!(page),
             }
             json_reply(200, &answer)

@@ -74,5 +74,7 @@ fn values_of_arguments_that_are_named_like_credentials_are_credentials() {
         credentials_of(&args).iter().map(|secret| secret.expose().to_owned()).collect::<Vec<_>>()
     };
     assert_eq!(of(&["--api-key=abc", "-v", "--token", "def", "--name", "x"]), ["abc", "def"]);
+    assert_eq!(of(&["run", "-e", "API_KEY=abc", "-e", "MODE=fast"]), ["abc"]);
+    assert!(of(&["--header", "Authorization: Bearer abcd1234"]).contains(&"abcd1234".to_owned()));
     assert!(of(&["server.js", "token", "--token", "--verbose", "--token"]).is_empty());
 }
