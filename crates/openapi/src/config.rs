@@ -308,7 +308,7 @@ impl OpenapiConfig {
         secrets
     }
 
-    /// What is in those secrets. Among data it may be an ordinary word; in errors it is left out.
+    /// Credentials within those secrets. Among data it may be an ordinary word; in errors it is left out.
     pub(crate) fn parts_of_secrets(&self) -> Vec<Secret> {
         let headers = self.headers.iter().flat_map(|(name, value)| value.with_parts(name));
         let credentials = self.auth.iter().flat_map(ApiAuth::all);

@@ -1,4 +1,4 @@
-//! What clients follow: resources of sessions of the older era, and of streams.
+//! Resources that clients follow, in sessions of the older era and in streams.
 
 use std::{
     convert::Infallible,
@@ -16,6 +16,7 @@ use super::{
 use crate::{
     Caller, Claimant, OwnPlaces,
     access::Denied,
+    codes,
     content::{check_length, not_found, refused_or_busy},
     names::clipped,
 };
@@ -151,7 +152,12 @@ impl GatewayCore {
                 match self.follow(&uri, caller).await {
                     Ok(follow) => lock(followed).follow(uri.clone(), follow),
                     Err(error) if is_new && error.code == ErrorCode::INVALID_REQUEST => return Err(error),
-                    Err(error) => tracing::debug!(error = %error.message, "a resource cannot be followed"),
+                    Err(error) => {
+                        tracing::debug!(error = %error.message, "a resource cannot be followed");
+                        if is_away(&error) {
+                            continue;
+                        }
+                    }
                 }
                 place.into_iter().for_each(|place| lock(followed).note_refused(&uri, place));
             }
@@ -201,6 +207,12 @@ impl GatewayCore {
         }
         (offered, may_be_offered)
     }
+}
+
+/// Returns `true` if the app was not there to refuse anything: it is asked again once it is up.
+fn is_away(error: &ErrorData) -> bool {
+    let code = error.data.as_ref().and_then(|data| data.get("code")?.as_str());
+    code.is_some_and(|code| [codes::UPSTREAM_DOWN, codes::UPSTREAM_STARTING].contains(&code))
 }
 
 pub(super) fn lock(followed: &Mutex<Followed>) -> MutexGuard<'_, Followed> {

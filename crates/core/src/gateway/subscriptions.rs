@@ -270,7 +270,7 @@ impl Asked {
 }
 
 impl Followed {
-    /// What one stream asks for, to be followed once it is offered.
+    /// The resources that one stream asks for, to be followed once it is offered.
     pub(super) fn waiting_for(uris: &[&str]) -> Self {
         Self { waiting: uris.iter().map(|uri| (*uri).to_owned()).collect(), ..Self::default() }
     }
@@ -307,7 +307,7 @@ impl Followed {
         Some(follow)
     }
 
-    /// What was asked for, and where it is followed.
+    /// Each URI that was asked for, and where it is followed.
     pub(super) fn asked(&self) -> Vec<Asked> {
         let refused = |uri: &str| {
             let (place, at) = self.refused.get(uri)?;

@@ -23,7 +23,7 @@ pub(super) struct Directory {
     pub(super) journals: Arc<Journals>,
     /// One for each pair of index records: changes from this instance do not fail each other.
     changing: [Mutex<()>; SHARDS],
-    /// What ended executions take in each record of the index, and when it was read.
+    /// Room of ended executions in each record of the index, and when it was read.
     ended: std::sync::Mutex<Option<(u64, [Taken; SHARDS])>>,
 }
 
@@ -237,7 +237,7 @@ impl Directory {
         self.journals.remove_records(&keys).await
     }
 
-    /// What ended executions take in the other records of the index, as it was known a few seconds ago.
+    /// Room of ended executions in the other records of the index, as it was known a few seconds ago.
     async fn ended_beside(&self, shard: usize) -> Result<Taken, ExecutionError> {
         let now_ms = self.journals.clock.now_ms();
         let known = *self.ended.lock().unwrap_or_else(PoisonError::into_inner);

@@ -152,7 +152,7 @@ impl<'t> FieldWriter<'t> {
         Self { start: text.len(), text, separator, taken, owner, chosen }
     }
 
-    /// What is written from here on is of the parameter or field `owner`.
+    /// Begins the parameter or field `owner`, of which everything is that is written from here on.
     pub(crate) fn begin(&mut self, owner: &str) {
         owner.clone_into(&mut self.owner);
     }

@@ -1,4 +1,4 @@
-//! What answers say about pages: the next one, their number, and whether there are more.
+//! Signs of pages in answers: the next one, their number, and whether there are more.
 
 use serde_json::Value;
 

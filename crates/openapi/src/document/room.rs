@@ -26,7 +26,7 @@ static ALL: LazyLock<Arc<Shares>> = LazyLock::new(|| {
 /// Told when a document has given its room back. It has changed nothing of what is free for whoever holds this.
 static GIVEN_BACK: (Mutex<()>, Condvar) = (Mutex::new(()), Condvar::new());
 
-/// What to do where other documents that are being read have the room.
+/// Choice for a document where others that are being read have the room.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum IfTaken {
     /// Wait for a while.
